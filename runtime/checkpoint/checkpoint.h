@@ -58,6 +58,7 @@ typedef struct {
 typedef struct {
     const char *except; // comma-separated globs of names to leave out
     const char *map;    // a file that maps the model's names to the file's
+    const char *advice; // about a file that does not fit; NULL: --init-except
 } RtWeightsOptions;
 
 // Matches a file's tensors with the model's parameters and statistics.  False
@@ -105,8 +106,8 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
 // Loads what an evaluation reads: all of this trainer's checkpoint, or the
 // weights alone of any other file or by a plan that only predicts.  *p: the
 // progress of the file, if it has one; *whole: it was loaded as a checkpoint.
-bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path, const char *map,
-                            RtProgress *p, bool *whole,
+bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path,
+                            const RtWeightsOptions *o, RtProgress *p, bool *whole,
                             char message[RT_LOADED_BYTES], RtError *e);
 
 // ---- retention.c ----

@@ -230,6 +230,12 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
         return rt_fail(e, EXIT_DATA, "it is too short");
     if (!rt_read(files, f->fd, size, sizeof size))
         return rt_fail_read(e, "its header");
+    if (memcmp(size, "PK\3\4", 4) == 0)
+        return rt_fail(e, EXIT_DATA,
+                       "it is an archive, as torch.save writes one, and no "
+                       "safetensors file: "
+                       "safetensors.torch.save_file(net.state_dict(), FILE) "
+                       "writes that");
     uint64_t n = get_length(size);
     if (n > MAX_HEADER || n > bytes - sizeof size || n < 2)
         return rt_fail(e, EXIT_DATA,
@@ -386,11 +392,10 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
     return good || prefix_path(path, e);
 }
 
-bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path, const char *map,
-                            RtProgress *p, bool *whole,
+bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path,
+                            const RtWeightsOptions *o, RtProgress *p, bool *whole,
                             char message[RT_LOADED_BYTES], RtError *e) {
     RtProgress found;
-    RtWeightsOptions how = {NULL, map};
     *whole = rt_step_find(c->plan, RT_TRAIN, 0) != NULL &&
              rt_checkpoint_read(c, path, &found, e) == RT_GOOD;
     if (*whole) {
@@ -398,7 +403,7 @@ bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path, const char *map,
         return true;
     }
     rt_states_start(c->plan, c->device, p);
-    if (!rt_checkpoint_load_weights(c, path, &how, message, e))
+    if (!rt_checkpoint_load_weights(c, path, o, message, e))
         return false;
     rt_step_run(c->plan, c->device, RT_AVERAGE, 0);
     return true;

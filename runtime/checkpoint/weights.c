@@ -34,6 +34,7 @@ typedef struct {
 // A line of a map: a layer or a weight of the model, and its name in the file.
 typedef struct {
     char *own, *other;
+    int number; // in its file
     bool used;
 } MapLine;
 
@@ -205,7 +206,7 @@ static void map_free(NameMap *m) {
 }
 
 // "layer1.conv_1 = layer1.0.conv1", or a comment after #.
-static bool map_line_read(NameMap *m, char *text, RtError *e) {
+static bool map_line_read(NameMap *m, char *text, int number, RtError *e) {
     char *sign, *end;
     text[strcspn(text, "#\n")] = '\0';
     text += strspn(text, " \t");
@@ -225,7 +226,7 @@ static bool map_line_read(NameMap *m, char *text, RtError *e) {
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     memcpy(own, text, length);
     MapLine *l = &m->line[m->count++];
-    *l = (MapLine){own, own + (sign - text), false};
+    *l = (MapLine){own, own + (sign - text), number, false};
     l->other += strspn(l->other, " \t");
     for (end = own + strlen(own); end > own && strchr(" \t", end[-1]); end--)
         end[-1] = '\0';
@@ -243,8 +244,8 @@ static bool map_read(NameMap *m, const char *path, RtError *e) {
     if (f == NULL)
         return rt_fail(e, EXIT_DATA, "cannot open %s: %s", path,
                        strerror(errno));
-    while (good && fgets(line, sizeof line, f) != NULL)
-        good = map_line_read(m, line, &why);
+    for (int i = 1; good && fgets(line, sizeof line, f) != NULL; i++)
+        good = map_line_read(m, line, i, &why);
     fclose(f);
     return good || rt_fail(e, why.status, "%s: %s", path, why.text);
 }
@@ -261,8 +262,8 @@ static bool map_check(const NameMap *m, const char *path, RtError *e) {
 }
 
 // The file's name for a weight: by the longest line that is its name or the
-// layers around it.
-static void file_name(Fit *f, const char *own, char to[RT_MAX_KEY]) {
+// layers around it, which is returned; NULL: none.
+static const MapLine *file_name(Fit *f, const char *own, char to[RT_MAX_KEY]) {
     MapLine *best = NULL;
     size_t most = 0;
     for (size_t i = 0; i < f->map.count; i++) {
@@ -277,6 +278,7 @@ static void file_name(Fit *f, const char *own, char to[RT_MAX_KEY]) {
         best->used = true;
     snprintf(to, RT_MAX_KEY, "%s%s", best != NULL ? best->other : "",
              own + most);
+    return best;
 }
 
 // The tensor of that name, or PyTorch's for the scale of a normalization.
@@ -330,6 +332,17 @@ static bool has_shape(const Fit *f, const RtState *s, const RtTensor *t) {
                                                   : same_dims(s, t);
 }
 
+// Names a weight that the file lacks, and the name that the map gives it.
+static void list_add_missing(Fit *f, const char *own) {
+    char name[RT_MAX_KEY];
+    const MapLine *by = file_name(f, own, name);
+    if (by == NULL)
+        list_add_name(&f->missing, own);
+    else
+        list_add(&f->missing, "%.80s (%.80s, line %d of the map)", name, own,
+                 by->number);
+}
+
 static void fit_state(Fit *f, const RtState *s) {
     f->all++;
     if (is_excluded(f, s->name)) {
@@ -338,7 +351,7 @@ static void fit_state(Fit *f, const RtState *s) {
     }
     const RtTensor *t = tensor_of(f, s);
     if (t == NULL) {
-        list_add_name(&f->missing, s->name);
+        list_add_missing(f, s->name);
     } else if (!can_convert(s, t) || !has_shape(f, s, t)) {
         list_add_misfit(f, s, t);
     } else {
@@ -383,7 +396,7 @@ static void check_tensor(Fit *f, const RtTensor *t) {
 
 // ---- messages ----
 
-static bool refuse(const Fit *f, RtError *e) {
+static bool refuse(const Fit *f, const RtWeightsOptions *o, RtError *e) {
     const NameList *kind[] = {&f->misfits, &f->missing, &f->unknown};
     const char *text[] = {"", "it has no ", " has no "};
     char reasons[3 * sizeof kind[0]->text + 400], more[40];
@@ -394,10 +407,14 @@ static bool refuse(const Fit *f, RtError *e) {
                 reasons + length, sizeof reasons - length, "%.100s%s%s%s; ",
                 i == 2 ? f->model : "", text[i], kind[i]->text,
                 and_more(more, sizeof more, kind[i]));
-    return rt_fail(e, EXIT_DATA,
-                   "it does not fit: %s--init-except=GLOB leaves out the "
-                   "tensors that GLOB matches",
-                   reasons);
+    bool renamed = f->missing.count > 0 && f->unknown.count > 0;
+    return rt_fail(e, EXIT_DATA, "it does not fit: %s%s%s", reasons,
+                   renamed && !f->by_sinter && f->map.count == 0
+                       ? "--map=FILE maps names of the model to the file's; "
+                       : "",
+                   o->advice != NULL ? o->advice
+                                     : "--init-except=GLOB leaves out the "
+                                       "tensors that GLOB matches");
 }
 
 static void message_add(RtWeights *w, const char *what, const NameList *t) {
@@ -442,7 +459,7 @@ static bool fit(Fit *f, const RtWeightsOptions *o, RtError *e) {
     if (o->map != NULL && !map_check(&f->map, o->map, e))
         return false;
     if (f->misfits.count + f->missing.count + f->unknown.count > 0)
-        return refuse(f, e);
+        return refuse(f, o, e);
     if (f->out->count == 0)
         return rt_fail(e, EXIT_DATA, "--init-except leaves nothing to load");
     write_message(f);

@@ -294,9 +294,10 @@ void rt_instance_free(RtInstance *m) {
 // ---- files ----
 
 static bool load(RtInstance *m, const char *path) {
+    const RtWeightsOptions how = {.advice = "build with the --set of its run"};
     char message[RT_LOADED_BYTES];
     bool whole;
-    if (!rt_checkpoint_load_any(m->checkpoint, path, NULL, &m->at, &whole,
+    if (!rt_checkpoint_load_any(m->checkpoint, path, &how, &m->at, &whole,
                                 message, &rt_last))
         return false;
     m->prepared = false;

@@ -41,8 +41,11 @@ bool rt_weights_load(RtSession *s, char **path, RtError *e) {
     if (*path == NULL)
         return is_folder ? rt_fail(e, EXIT_DATA, "%s has no checkpoint", folder)
                          : rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (!rt_checkpoint_load_any(s->checkpoint, *path, run->options->map, &s->at,
-                                &whole, s->loaded, e))
+    const RtWeightsOptions how = {
+        .map = run->options->map,
+        .advice = "build with the --set of its run, which sinter runs lists, "
+                  "or name another run by --weights"};
+    if (!rt_checkpoint_load_any(s->checkpoint, *path, &how, &s->at, &whole, s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);

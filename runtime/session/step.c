@@ -23,7 +23,7 @@ static bool load_weights(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (o->init == NULL)
         return true;
-    RtWeightsOptions how = {o->init_except, o->map};
+    RtWeightsOptions how = {.except = o->init_except, .map = o->map};
     if (!rt_checkpoint_load_weights(s->checkpoint, o->init, &how, s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);

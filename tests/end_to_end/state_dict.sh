@@ -39,6 +39,7 @@ expect_equal trainer.npy again.npy
 # Without the map; with a line for nothing.
 expect 3 ./trainer --predict inputs.npy --weights=weights.safetensors
 expect_says "it has no first.conv_1.weight"
+expect_says "--map=FILE maps names of the model to the file's; build with the"
 echo 'third = body' >>names.map
 expect 3 ./trainer --predict inputs.npy --weights=weights.safetensors \
     --map=names.map

@@ -17,6 +17,7 @@ static RtCheckpoint *checkpoint;
 static RtError error;
 static char said[RT_LOADED_BYTES];
 static const char *map; // a file of names; NULL: none
+static const char *advice;
 
 // ---- files ----
 
@@ -60,7 +61,7 @@ static void write_file(const char *path, const char *notes, const Part *part) {
 static bool start(const char *path, const char *except) {
     memset(&error, 0, sizeof error);
     memset(said, 0, sizeof said);
-    RtWeightsOptions how = {except, map};
+    RtWeightsOptions how = {.except = except, .map = map, .advice = advice};
     return rt_checkpoint_load_weights(checkpoint, path, &how, said, &error);
 }
 
@@ -291,7 +292,8 @@ static const struct {
     {NULL,
      {{"a", "F32", "", 4}, {"b.c", "F32", "", 4}},
      EXIT_DATA,
-     "it has no conv.weight, linear.weight; Tiny has no a, b.c;"},
+     "it has no conv.weight, linear.weight; Tiny has no a, b.c; --map=FILE "
+     "maps names of the model to the file's" SAYS_HOW},
     {NULL,
      {{"a", "U8", "", 1},
       {"b", "U8", "", 1},
@@ -475,6 +477,12 @@ START_TEST(a_map_names_layers) {
               "conv = unused\nconv.weight = stem.kernel\r\n");
     ck_assert(!start("f", NULL));
     ck_assert_ptr_nonnull(strstr(error.text, "map maps conv, but no weight"));
+    map_write("# of Tiny\nlinear = head.9\nconv.weight = stem.kernel\n");
+    ck_assert(!start("f", NULL));
+    ck_assert_str_eq(error.text,
+                     "f: it does not fit: it has no head.9.weight "
+                     "(linear.weight, line 2 of the map); Tiny has no "
+                     "head.0.weight" SAYS_HOW);
     map_write("linear = head.0\nconv.weight = stem.kernel\n");
     ck_assert_msg(start("f", NULL), "%s", error.text);
     ck_assert(holds("linear.weight", 0));
@@ -528,12 +536,30 @@ START_TEST(every_length_but_its_own) {
 }
 END_TEST
 
+// A prediction leaves no tensor out.
+START_TEST(other_advice_than_to_leave_tensors_out) {
+    advice = "build with the --set of its run";
+    write_file("f", "", (Part[]){CONV, {0}});
+    ck_assert(!start("f", NULL));
+    ck_assert_str_eq(error.text, "f: it does not fit: it has no linear.weight; "
+                                 "build with the --set of its run");
+    advice = NULL;
+}
+END_TEST
+
 // As torch.save writes it: an archive.
 START_TEST(no_safetensors_file) {
     const char archive[] = "PK\3\4 and what else an archive has";
     place_write("f", archive, sizeof archive);
     ck_assert(!start("f", NULL));
     ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_str_eq(error.text,
+                     "f: it is an archive, as torch.save writes one, and no "
+                     "safetensors file: "
+                     "safetensors.torch.save_file(net.state_dict(), FILE) "
+                     "writes that");
+    place_write("f", "{\"weights\"}", 11);
+    ck_assert(!start("f", NULL));
     ck_assert_str_eq(error.text,
                      "f: it is not a safetensors file, or it is truncated");
 }
@@ -620,6 +646,7 @@ Suite *weights_suite(void) {
     tcase_add_test(t, a_map_names_layers);
     tcase_add_test(t, numbers_that_are_not_finite);
     tcase_add_test(t, every_length_but_its_own);
+    tcase_add_test(t, other_advice_than_to_leave_tensors_out);
     tcase_add_test(t, no_safetensors_file);
     tcase_add_test(t, notes_of_other_programs);
     tcase_add_test(t, many_names_take_no_time);
