@@ -104,6 +104,8 @@ int export_command(Arena *a, const Arguments *arguments) {
         complain(arguments, "export needs %s",
                  formats == 1
                      ? "--weights=PATH, a checkpoint or the folder of a run"
+                 : formats > 1
+                     ? "one of --onnx, --pytorch and --safetensors=pytorch"
                      : "a format: --onnx, --pytorch or --safetensors=pytorch");
         return EXIT_USAGE;
     }
@@ -122,9 +124,15 @@ int export_command(Arena *a, const Arguments *arguments) {
                 .version = SINTER_VERSION};
     Operators all;
     const char *why = operators_of(a, &all, &x);
-    if (why != NULL)
+    if (why != NULL && all.lacks_weights)
+        complain(arguments,
+                 "%s: %s: give the --set of its run; a trainer's --init=FILE "
+                 "--map=MAP --init-only --out=RUN gives another program's "
+                 "weights the model's names",
+                 arguments->weights, why);
+    else if (why != NULL)
         complain(arguments, "%s", why);
-    status = why != NULL       ? EXIT_MODEL
+    status = why != NULL       ? all.lacks_weights ? EXIT_DATA : EXIT_MODEL
              : arguments->onnx ? onnx_export(a, arguments, &x, &all)
                                : pytorch_export(a, arguments, &x, &all);
     rt_tensors_free(weights);

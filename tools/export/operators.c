@@ -266,6 +266,14 @@ static const char *cast_to(Builder *o, NodeId n, const char *x, DType from,
 
 // ---- leaves ----
 
+// "[8, 3, 3, 3]"
+static const char *dims_text(Arena *a, const Type *t) {
+    Text to = text_new(a);
+    for (int i = 0; i < t->rank; i++)
+        text_add(&to, "%s%lld", i > 0 ? ", " : "", (long long)t->dim[i]);
+    return arena_format(a, "[%s]", text_string(&to));
+}
+
 static const char *tensor_add(Builder *o, NodeId n, const char *name) {
     Type t = type_at(o, n);
     size_t suffix = strlen(".average"), length = strlen(name);
@@ -276,12 +284,12 @@ static const char *tensor_add(Builder *o, NodeId n, const char *name) {
         numbers = rt_tensors_find(o->x->weights,
                                   arena_string(o->a, name, length - suffix),
                                   t.rank, t.dim);
-    if (numbers == NULL)
-        return fail(o, n,
-                    arena_format(o->a,
-                                 "the weights have no tensor %s of "
-                                 "this shape",
-                                 name));
+    if (numbers == NULL) {
+        o->out->lacks_weights = true;
+        o->why = arena_format(o->a, "it has no tensor %s of shape %s", name,
+                              dims_text(o->a, &t));
+        return "";
+    }
     return initializer_add(o, name, element_type(F32), t.rank, t.dim, numbers,
                            (size_t)type_count(&t) * sizeof *numbers);
 }

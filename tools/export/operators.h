@@ -67,6 +67,7 @@ struct Operators {
     int num_tensors;
     Interface *input, *output; // in the order of the model
     int num_inputs, num_outputs;
+    bool lacks_weights; // why there is no such form
 };
 
 // NULL, or why the graph has no such form.
