@@ -22,7 +22,7 @@ static bool is_direct(const Graph *g, const PassOptions *o, NodeId n) {
     const Node *d = &g->node[n];
     int64_t products = node_flops(g, n) / 2;
     return d->op == OP_matmul && d->type->rank == 2 && o->act == F32 &&
-           o->level > 0 && products > 0 && products <= MAX_PRODUCTS;
+           products > 0 && products <= MAX_PRODUCTS;
 }
 
 static NodeId reshaped(Graph *g, NodeId a, int64_t x, int64_t y, int64_t z) {
@@ -42,8 +42,7 @@ static NodeId add_sum(Graph *g, const Node *d, const NodeId *now) {
         a = transposed(g, a);
     a = tb ? reshaped(g, a, m, 1, k) : reshaped(g, a, k, m, 1);
     b = tb ? reshaped(g, b, 1, n, k) : reshaped(g, b, k, 1, n);
-    NodeId sum =
-        graph_reduce(g, OP_sum, graph_op2(g, OP_mul, a, b), 1, &axis);
+    NodeId sum = graph_reduce(g, OP_sum, graph_op2(g, OP_mul, a, b), 1, &axis);
     return graph_reshape(g, sum, 2, d->type->dim);
 }
 

@@ -3,7 +3,8 @@
 //
 // A statement has the line of the first of its values that its kernel computes,
 // or that of the statement before: v12 is %12 of the graph.  No directive is
-// within parentheses, as a macro's arguments may contain none.
+// within parentheses, as a macro's arguments may contain none, nor between the
+// lines of another directive.
 #include "tools/lineinfo.h"
 
 #include <ctype.h>
@@ -20,13 +21,15 @@ typedef struct {
     NodeId first, last; // of the kernel's operations
     const char *file;   // of the previous statement; NULL: not in a kernel
     int line;
-    int depth; // of parentheses
+    int depth;      // of parentheses
+    bool continued; // the previous line ends in a backslash
 } Mapper;
 
 static void line_add(Mapper *m, const char *line, size_t length) {
     text_bytes(m->out, line, length);
     text_add(m->out, "\n");
     m->written++;
+    m->continued = length > 0 && line[length - 1] == '\\';
 }
 
 static void directive_add(Mapper *m, const char *file, int line) {
@@ -120,7 +123,7 @@ static void statement_read(Mapper *m, const char *line, size_t length) {
 }
 
 static void code_add(Mapper *m, const char *line, size_t length) {
-    if (m->file && m->g && m->depth == 0) {
+    if (m->file && m->g && m->depth == 0 && !m->continued) {
         statement_read(m, line, length);
         directive_add(m, m->file, m->line);
     }
