@@ -79,7 +79,9 @@ static bool check_tokens(const TokenFormat *f, const uint8_t *bytes,
             token |= bytes[2 * i + 1] << 8;
         if (token >= f->vocabulary)
             return rt_fail(e, EXIT_DATA,
-                           "%s: token %zu is %d, but the vocabulary has %d",
+                           "%s: token %zu is %d, but the vocabulary has %d: "
+                           "build with --set data.vocabulary=N, and as many "
+                           "in the model",
                            path, first + i, token, f->vocabulary);
     }
     return true;

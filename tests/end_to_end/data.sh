@@ -37,7 +37,7 @@ expect 0 ./tokens --out tokens.run --metrics=tokens.jsonl
 falls tokens.jsonl
 printf '\040' >>text
 expect 3 ./tokens --out other.run
-expect_says 'text: token 840 is 32, but the vocabulary has 32'
+expect_says 'text: token 840 is 32, but the vocabulary has 32: .* --set data.vocabulary=N'
 expect 0 ./tokens --data synthetic:8 --out drawn.run --metrics=drawn.jsonl
 falls drawn.jsonl
 
