@@ -260,6 +260,12 @@ int build_command(Arena *a, const Arguments *given) {
                             arguments->out ? arguments->out : ".");
     if (arguments->library)
         return library_build(a, arguments, p, &t);
+    if (tiles_on_host(arguments) &&
+        (arguments->device || arguments->device_file))
+        fprintf(stderr,
+                "sinter: --tile without --target is for the host, which "
+                "runs tile kernels slowly: --target=cuda:sm_90 compiles "
+                "them for a GPU, and --device only describes one\n");
     const char *out = arguments->out ? arguments->out : t.name;
     if (!output_check(arguments, p, out, &status))
         return status;

@@ -37,6 +37,10 @@ expect 0 "$SINTER" build "$model" --set "precision=f32" --tile=all --emit=c \
     -o emitted
 expect_says "the host runs no tile kernels: activations have 32 bits"
 [ -e emitted/compare.tile.cc ] && fail "it has tile kernels"
+expect 74 "$SINTER" build "$model" --tile=all --device=h200 -o nowhere/compare
+expect_says "--tile without --target is for the host"
+expect 0 "$SINTER" show tile "$model" --set "precision=f32"
+expect_says "^// no tile kernels: activations have 32 bits"
 compare 2 "$model" --set "precision=f32"
 expect_says "the host runs no tile kernels: activations have 32 bits"
 exit 0

@@ -46,6 +46,15 @@ static void kernel_add(Text *out, const TileKernel *k, const Device *d) {
              1e6 * seconds, d->name, c->text + first);
 }
 
+static const char *why_none(const Show *s, const Inspection *in) {
+    const Arguments *by = s->arguments;
+    if (in->plan->act == F32)
+        return "activations have 32 bits, see precision";
+    return by->kernel || by->line.number.given || by->op
+               ? "none computes one of these launches"
+               : "the step has no contraction that one can compute";
+}
+
 int tile_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Device device;
@@ -69,5 +78,7 @@ int tile_write(Show *s, const View *stage, Text *out) {
             kernel_add(out, k, &device);
         }
     }
+    if (shown.count == 0)
+        text_add(out, "// no tile kernels: %s\n", why_none(s, &in));
     return EXIT_GOOD;
 }
