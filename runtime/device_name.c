@@ -21,7 +21,8 @@ bool rt_device_named(const char *name, RtError *e) {
     return strcmp(name, "auto") == 0 || strcmp(name, "host") == 0 ||
            rt_cuda_ordinal(name) >= 0 ||
            rt_fail(e, EXIT_USAGE,
-                   "--device %.100s: expected auto, host or cuda:N", name);
+                   "--device %.100s: expected auto, host, cuda or cuda:N",
+                   name);
 }
 
 bool rt_device_found(const char *name, RtError *e) {

@@ -212,10 +212,28 @@ static bool letter_pass_on(Arguments *out, OptionReader *r) {
     return true;
 }
 
+// The setting that an option is taken for: a key of the recipe, or the rate of
+// its optimizer; NULL: none.
+static const char *setting_of(const Command *command, const char *name) {
+    const char *key = NULL;
+    if (!command_has(command, "set"))
+        return NULL;
+    for (int i = 0; (key = frontend_key(i)) != NULL; i++)
+        if (strcmp(key, name) == 0)
+            return key;
+    return strcmp(name, "lr") == 0 ? "optimizer.lr" : NULL;
+}
+
 static bool option_unknown(const Arguments *out, const Command *command,
                            const char *word) {
     char name[OPTION_ROOM];
     option_name(word, name);
+    const char *setting = setting_of(command, name), *value = strchr(word, '=');
+    if (setting != NULL) {
+        complain(out, "%s has no option '%s'; use --set %s%s", called(command),
+                 word, setting, value != NULL ? value : "=VALUE");
+        return false;
+    }
     Nearest near = nearest_to(name);
     options_offer(tool_options, command->name, &near);
     if (command_trains(command))

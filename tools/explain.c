@@ -4,6 +4,7 @@
 #include "tools/tools.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const unsigned char diagnostics_text[];
@@ -16,8 +17,11 @@ static const char *page_after(const char *text) {
     return page ? page + sizeof heading - 1 : NULL;
 }
 
-// A code in the letters of the catalogue, whatever was typed: "E0312".
+// A code in the letters of the catalogue, whatever was typed: "E0312".  Digits
+// alone are an error's.
 static const char *code_of(Arena *a, const char *word) {
+    if (*word && strspn(word, "0123456789") == strlen(word))
+        return arena_format(a, "E%04ld", strtol(word, NULL, 10));
     char *code = arena_string(a, word, strlen(word));
     *code = (char)toupper((unsigned char)*code);
     return code;

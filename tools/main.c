@@ -24,7 +24,8 @@ const Command commands[] = {
     {NULL, "build", "FILE.net", 1, 1, build_command,
      "Compile a model file to a trainer."},
     {NULL, "export", "FILE.net", 1, 1, export_command,
-     "Write a trained model as a file of ONNX."},
+     "Write a trained model as an ONNX file, a PyTorch module or its "
+     "safetensors."},
     {NULL, "data", "stats|verify|bench FILE.net | tokenize TEXT...", 2, INT_MAX,
      data_command,
      "Print the statistics of a data set, check that all of it can be read, "

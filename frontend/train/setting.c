@@ -192,15 +192,26 @@ static bool call_takes(const Expr *call, Atom name) {
 }
 
 // The rate is often an argument, and looked for as a key.
-static void note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
+static bool note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *key = &t->entry[i];
         if (key->value != NULL && key->value->kind == EXPR_CALL &&
             call_takes(key->value, name)) {
             diag_note(d, "it is an argument: %s.%s=...", key->name, name);
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+static void note_params(Expansion *e, const Function *model, Diagnostic *d) {
+    Text names = text_new(e->arena);
+    for (int i = 0; i < model->num_params; i++)
+        if (model->param[i].otherwise != NULL)
+            text_add(&names, "%s%s", names.length > 0 ? ", " : "",
+                     model->param[i].name);
+    if (names.length > 0)
+        diag_note(d, "the model has these: %s", text_string(&names));
 }
 
 static void report_setting(Expansion *e, const TrainBlock *t,
@@ -216,7 +227,8 @@ static void report_setting(Expansion *e, const TrainBlock *t,
             nearest_offer(&near, model->param[i].name);
     train_offer_keys(t, &near);
     nearest_note(&near, d);
-    note_argument(d, t, setting->name);
+    if (!note_argument(d, t, setting->name) && near.best == NULL)
+        note_params(e, model, d);
 }
 
 static void apply_setting(Expansion *e, TrainBlock *t, const Entry *setting,

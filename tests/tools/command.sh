@@ -8,13 +8,18 @@ set -u
 expect 2 "did you mean check?" chek
 expect 2 "did you mean --target?" check --targte=host x.net
 expect 2 "see sinter check --help" check --zzzzzzz x.net
-expect 2 "and --set KEY=VALUE for a key of the recipe" build --lr=3 x.net
+expect 2 "and --set KEY=VALUE for a key of the recipe" build --zzzzzzz x.net
+expect 2 "has no option '--lr=3'; use --set optimizer.lr=3" build --lr=3 x.net
+expect 2 "has no option '--batch'; use --set batch=VALUE" train --batch 3 x.net
+expect 2 "has no option '--batch=3'" fmt --batch=3 x.net
 expect 2 "did you mean fused?" show fusd x.net
 expect 2 "-a or -b has no option '-Z7'; see sinter compare --help" \
     compare -a -Z7 "$SINTER_SOURCE/models/lenet.net"
 expect 2 "--level is one of 0|1, not '7'" compare -a -O7 "$SINTER_SOURCE/models/lenet.net"
 expect 2 "no diagnostic has the code 'foo'" explain foo
 expect 0 "E0312: incompatible shapes" explain e0312
+expect 0 "E0312: incompatible shapes" explain 312
+expect 2 "no diagnostic has the code '31234'" explain 31234
 expect 2 "no diagnostic has the code 'E9'" explain E9
 expect 0 "fn flip_lr(x, p=0.5) = native" show std/vision.net
 expect 2 "usage: sinter show" show graph

@@ -182,7 +182,7 @@ expect_says "^sinter: .* cannot compile"
 # ---- options ----
 
 train 2 micro.net --batch=64
-expect_says "train has no option '--batch=64'; see sinter train --help, and --set KEY=VALUE"
+expect_says "train has no option '--batch=64'; use --set batch=64"
 train 2 micro.net --dat=x
 expect_says "did you mean --data?"
 train 2 micro.net --seed=x
@@ -254,7 +254,7 @@ expect 3 "$SINTER" repeat "$lenet"
 expect 2 "$SINTER" repeat "$lenet" --data=random --validation=x
 expect_says "validation x: expected a number of samples"
 expect 2 "$SINTER" lrfind "$lenet" --data=random --device=gpu
-expect_says "device gpu: expected auto, host or cuda:N"
+expect_says "device gpu: expected auto, host, cuda or cuda:N"
 expect 2 "$SINTER" tune "$lenet" --device=gpu
 compiles no
 
