@@ -204,9 +204,51 @@ static const char *unit_of(const RtTrainer *t) {
     return t->image.rank == 3 ? "images" : "samples";
 }
 
+// The number of the first classes that no label of a split is.
+static int64_t count_absent(const RtSplit *s, int64_t classes) {
+    int64_t absent = 0;
+    bool *present = calloc((size_t)classes + 1, sizeof *present);
+    for (int64_t i = 0; present != NULL && i < s->count; i++) {
+        int32_t label;
+        memcpy(&label, rt_column_at(&s->label, rt_split_sample(s, i)),
+               sizeof label);
+        if (label >= 0 && label < classes)
+            present[label] = true;
+    }
+    for (int64_t i = 0; present != NULL && i < classes; i++)
+        absent += !present[i];
+    free(present);
+    return absent;
+}
+
+// Names of classes come with data that have one for each image.
+static void warn_of_classes(const RtSession *s, const char *eval) {
+    const RtData *d = s->run->data;
+    const RtColumn *label = &d->test.label;
+    long long names = 0, model = s->run->trainer->classes;
+    for (const char *at = d->classes; at != NULL && *at != '\0'; names++)
+        at += strcspn(at, "\n"), at += *at == '\n';
+    if (names > 0 && names < model)
+        rt_report_warn(s->report,
+                       "the data have %lld classes, but the model %lld: no "
+                       "sample trains the others",
+                       names, model);
+    if (names == 0 || d->test.count == 0 || label->type != RT_FILE_I32 ||
+        label->values != 1)
+        return;
+    long long absent = count_absent(&d->test, names);
+    if (absent > 0)
+        rt_report_warn(s->report,
+                       "%lld of %lld classes have no %s sample: the evaluation "
+                       "does not show them",
+                       absent, names, eval);
+}
+
 static void print_data(const RtSession *s) {
     const RtRun *run = s->run;
     const RtData *d = run->data;
+    const char *eval =
+        rt_eval_set(run) == RT_ON_VALIDATION ? "validation" : "test";
     char times[24] = "";
     if (run->trainer->accumulate > 1)
         snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
@@ -214,8 +256,7 @@ static void print_data(const RtSession *s) {
         s->report,
         "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
         "an epoch, %lld in all",
-        (long long)d->train.count, (long long)d->test.count,
-        rt_eval_set(run) == RT_ON_VALIDATION ? "validation" : "test",
+        (long long)d->train.count, (long long)d->test.count, eval,
         d->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
         s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
         (long long)s->at.steps);
@@ -223,6 +264,7 @@ static void print_data(const RtSession *s) {
         rt_report_print(s->report, "%s", run->data_is);
     if (*d->ignored != '\0')
         rt_report_print(s->report, "%s", d->ignored);
+    warn_of_classes(s, eval);
 }
 
 static void print_memory(const RtSession *s) {

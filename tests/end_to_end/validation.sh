@@ -224,4 +224,15 @@ expect_says "images has no folder test or val"
 expect 0 ./folder --data images --out alone.folder --metrics=folder.rows \
     --validation=4 --bad-samples=skip:2
 same_training images folder
+grep -q "warning: .* classes" err && fail "all classes are there"
+
+# A model of more classes than folders, and a class without a test.
+mkdir -p images/test
+cp -r images/train/cat images/test
+rm images/test/cat/2.png
+sed 's/N, 2\]/N, 3]/; s/linear(2)/linear(3)/' folder.net >wide.net
+expect 0 "$SINTER" build wide.net -o wide
+expect 0 ./wide --data images --bad-samples=skip:2
+expect_says "warning: the data have 2 classes, but the model 3: no sample trains"
+expect_says "warning: 1 of 2 classes have no test sample"
 exit 0
