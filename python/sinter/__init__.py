@@ -417,7 +417,8 @@ class Model:
         self._check(self._save(self._instance(), os.fsencode(path)))
 
     def load(self, path):
-        """Reads a checkpoint, or the weights of a safetensors file."""
+        """Reads a checkpoint, the newest one in the folder of a run, or the
+        weights of a safetensors file."""
         self._check(self._load(self._instance(), os.fsencode(path)))
 
     # ---- lifetime ----

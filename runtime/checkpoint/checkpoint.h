@@ -103,6 +103,10 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
                                 const RtWeightsOptions *o,
                                 char message[RT_LOADED_BYTES], RtError *e);
 
+// The file of weights that a path means: itself, or the newest checkpoint in the
+// folder of a run, which the caller frees; NULL with *e filled.
+char *rt_weights_path(const char *path, RtError *e);
+
 // Loads what an evaluation reads: all of this trainer's checkpoint, or the
 // weights alone of any other file or by a plan that only predicts.  *p: the
 // progress of the file, if it has one; *whole: it was loaded as a checkpoint.

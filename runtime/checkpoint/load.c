@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -390,6 +391,17 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
     good = good && read_names(c, &f.header, e);
     rt_weights_close(c->files, &f);
     return good || prefix_path(path, e);
+}
+
+char *rt_weights_path(const char *path, RtError *e) {
+    struct stat is;
+    bool folder = stat(path, &is) == 0 && S_ISDIR(is.st_mode);
+    char *file = folder ? rt_retention_newest(path) : rt_path("%s", path);
+    if (file == NULL && folder)
+        rt_fail(e, EXIT_DATA, "%s has no checkpoint", path);
+    else if (file == NULL)
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+    return file;
 }
 
 bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path,

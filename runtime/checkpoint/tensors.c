@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -83,19 +82,15 @@ static bool file_read(RtTensors *t, const char *path, RtError *e) {
 }
 
 RtTensors *rt_tensors_read(const char *path, RtError *e) {
-    struct stat is;
-    char *newest = NULL;
-    bool folder = stat(path, &is) == 0 && S_ISDIR(is.st_mode);
-    if (folder && (newest = rt_retention_newest(path)) == NULL) {
-        rt_fail(e, EXIT_DATA, "%s has no checkpoint", path);
+    char *file = rt_weights_path(path, e);
+    if (file == NULL)
         return NULL;
-    }
     RtTensors *t = calloc(1, sizeof *t);
     if (t == NULL)
         rt_fail(e, EXIT_MEMORY, "out of memory");
-    else if (!file_read(t, folder ? newest : path, e))
+    else if (!file_read(t, file, e))
         t = NULL;
-    free(newest);
+    free(file);
     return t;
 }
 

@@ -306,8 +306,17 @@ static bool load(RtInstance *m, const char *path) {
     return true;
 }
 
-int rt_instance_load(RtInstance *m, const char *path) {
+static int try_load(RtInstance *m, const char *path) {
     CALL(m, load(m, path));
+}
+
+int rt_instance_load(RtInstance *m, const char *path) {
+    char *file = rt_weights_path(path, &rt_last);
+    if (file == NULL)
+        return rt_last.status;
+    int status = try_load(m, file);
+    free(file);
+    return status;
 }
 
 static bool trains(const RtInstance *m) {

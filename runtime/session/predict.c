@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -34,13 +33,10 @@ typedef struct {
 bool rt_weights_load(RtSession *s, char **path, RtError *e) {
     const RtRun *run = s->run;
     const char *given = run->options->weights;
-    const char *folder = given == NULL ? run->folder : given;
-    struct stat is;
-    bool whole, is_folder = stat(folder, &is) == 0 && S_ISDIR(is.st_mode);
-    *path = is_folder ? rt_retention_newest(folder) : rt_path("%s", folder);
+    bool whole;
+    *path = rt_weights_path(given == NULL ? run->folder : given, e);
     if (*path == NULL)
-        return is_folder ? rt_fail(e, EXIT_DATA, "%s has no checkpoint", folder)
-                         : rt_fail(e, EXIT_MEMORY, "out of memory");
+        return false;
     const RtWeightsOptions how = {
         .map = run->options->map,
         .advice = "build with the --set of its run, which sinter runs lists, "

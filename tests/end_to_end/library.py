@@ -127,6 +127,8 @@ def predicts(weights, array):
         close(all_of_them, expected)
         for some in 1, 31, 33:
             assert (model.predict(x[:some], 3) == all_of_them[:some]).all()
+        model.load("run.folder")
+        assert (model.predict(x, 3) == all_of_them).all()
         assert len(model.predict(x[:0], 3)) == 0
         model.free()
 

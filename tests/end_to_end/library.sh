@@ -35,7 +35,9 @@ for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
         rm -rf run
         expect 0 ./trainer --device=host --out=run --epochs=$epochs --quiet
         expect 0 ./trainer --device=host --predict data --weights=run -o all.npy
-        mv "$(newest run)" run.safetensors
+        cp "$(newest run)" run.safetensors
+        rm -rf run.folder
+        mv run run.folder
         expect 0 "$python" "$here/library.py" predicts run.safetensors all.npy
     done
     expect 0 "$python" "$here/library.py" trains run.safetensors

@@ -330,6 +330,9 @@ expect_says '^Tiny/001  20..-..-.. ..:.. .* 2/2 .* %  .*  finished  .*epochs=2 .
 expect_says ' interrupted  .*epochs 50'
 expect 0 "$SINTER" runs runs/Tiny
 expect_says '^001 '
+expect 0 "$SINTER" runs Tiny/001
+expect_says '^runs/Tiny/001  20'
+expect 0 "$SINTER" plot Tiny/001 -o plot.svg
 expect 0 "$SINTER" runs --json
 python3 - <<'END' || fail "runs --json"
 import json

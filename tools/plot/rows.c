@@ -4,6 +4,7 @@
 #include "tools/rows.h"
 #include "base/exits.h"
 #include "tools/plot/plot.h"
+#include "tools/runs/runs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -96,8 +97,9 @@ static const char *name_of(Arena *a, const char *path) {
 
 const char *run_file(Arena *a, const char *path) {
     struct stat s;
-    bool folder = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-    return folder ? arena_format(a, "%s/metrics.jsonl", path) : path;
+    const char *run = run_path(a, path);
+    bool folder = stat(run, &s) == 0 && S_ISDIR(s.st_mode);
+    return folder ? arena_format(a, "%s/metrics.jsonl", run) : run;
 }
 
 bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,

@@ -123,6 +123,12 @@ static void rows_read(Arena *a, RunRecord *r) {
     }
 }
 
+const char *run_path(Arena *a, const char *name) {
+    struct stat s;
+    const char *below = arena_format(a, "runs/%s", name);
+    return stat(name, &s) != 0 && stat(below, &s) == 0 ? below : name;
+}
+
 bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
     const char *why;
     const Source *s = source_read(a, arena_format(a, "%s/settings.json", path),

@@ -112,6 +112,7 @@ int runs_command(Arena *a, const Arguments *arguments) {
     if (arguments->num_operands == 2)
         return runs_compare(a, arguments);
     return runs_list(a, arguments,
-                     arguments->num_operands > 0 ? arguments->operand[0]
-                                                 : "runs");
+                     arguments->num_operands > 0
+                         ? run_path(a, arguments->operand[0])
+                         : "runs");
 }

@@ -35,6 +35,9 @@ const char *record_value(Arena *a, const char *text, const char *key);
 // Its metrics.jsonl; NULL if it cannot be read.
 const Source *run_rows(Arena *a, const RunRecord *r);
 
+// The path of a run that is relative to the current folder, or to runs/.
+const char *run_path(Arena *a, const char *name);
+
 // ---- runs.c ----
 
 // Formats a number; NAN is -. format: digits behind the point, then a suffix,
