@@ -242,7 +242,7 @@ const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p);
 bool window_skips(const Emit *e, NodeId n);
 
 // Stores output n, the gradient of a pool, for all elements of the window at p.
-void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
+void emit_window_grads(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- sums over blocks: grid_reduction.c ----
 

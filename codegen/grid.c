@@ -296,8 +296,8 @@ static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Block *b,
 }
 
 // Whether a kernel over windows stores n window by window.
-static bool is_unfolded(const Emit *e, NodeId n) {
-    return e->stored[n] && pool_unfolded(e->g, n) != NO_NODE &&
+static bool stores_windows(const Emit *e, NodeId n) {
+    return e->stored[n] && disjoint_pool_grad(e->g, n) != NO_NODE &&
            !type_has_shape(e->g->node[n].type, e->group->iteration_space);
 }
 
@@ -309,8 +309,8 @@ static void emit_row(Emit *e, Scope *row, Index p) {
             Index q = index_broadcast(p, *e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
-        } else if (is_unfolded(e, n)) {
-            emit_unfolded(e, row, n, p);
+        } else if (stores_windows(e, n)) {
+            emit_window_grads(e, row, n, p);
         } else if (e->stored[n] && d->op == OP_pack) {
             store_packed(e, row, n, p);
         } else if (e->stored[n] && d->op != OP_workspace) {

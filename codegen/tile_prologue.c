@@ -171,7 +171,7 @@ static const Expr *overlapping(TileValues *v, NodeId n) {
 
 // A pixel has the gradient of its window if it is the one with the index.
 static const Expr *unpooled(TileValues *v, NodeId n) {
-    if (!tile_unpools_apart(&v->g->node[n]))
+    if (!windows_disjoint(&v->g->node[n]))
         return overlapping(v, n);
     const Node *d = &v->g->node[n];
     TileExtents from = place_of(v, d->arg[1]), to = place_of(v, n);

@@ -360,8 +360,8 @@ static const Expr *window_size(Emit *e, const Expr *index, int64_t window,
                : x_size(e->a, window);
 }
 
-void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
-    NodeId pool = pool_unfolded(e->g, n);
+void emit_window_grads(Emit *e, Scope *s, NodeId n, Index p) {
+    NodeId pool = disjoint_pool_grad(e->g, n);
     const Node *d = &e->g->node[pool];
     NodeId dy = d->arg[d->num_args - 1];
     Pool w = pool_of(d, *d->type, *e->g->node[dy].type);

@@ -28,7 +28,7 @@ typedef struct {
     Op op;
     unsigned facts;
     int shape;   // the same number where shapes are the same
-    NodeId pool; // see pool_unfolded
+    NodeId pool; // see disjoint_pool_grad
     bool immediate;
     bool small;        // at most a value for each column, and not of the batch
     uint8_t reduction; // of a reduction: its ReductionKind

@@ -64,7 +64,7 @@ static const Summary *find_brief(const Graph *g, const bool *batched,
                                .op = d->op,
                                .facts = op_info[d->op].facts,
                                .shape = shape_number(&shapes, n),
-                               .pool = pool_unfolded(g, n),
+                               .pool = disjoint_pool_grad(g, n),
                                .immediate = node_immediate(d),
                                .small = !has_rows(d->type, batched[n]),
                                .reduction = (uint8_t)kind_of_reduction(g, n)};

@@ -62,20 +62,20 @@ static int64_t times(const Facts *f, NodeId n, NodeId arg) {
 
 // The gradient of a pool that one kernel stores and no other asks for, for each
 // node of the graph: that kernel computes each window's value once.
-static bool *find_unfolded(const Facts *f, const Stored *s, Arena *a) {
+static bool *find_by_window(const Facts *f, const Stored *s, Arena *a) {
     const Graph *g = f->old;
     uint32_t *uses = graph_uses(g, a);
-    bool *unfolded = ARENA_ARRAY(a, g->count, bool);
+    bool *by_window = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         NodeId pool = s->stored[n] ? summary(f, n)->pool : NO_NODE;
         if (pool == NO_NODE)
             continue;
-        unfolded[pool] = !s->unfused[pool];
+        by_window[pool] = !s->unfused[pool];
         for (NodeId m = n; m != pool; m = summary(f, m)->arg[0])
-            unfolded[pool] &= uses[summary(f, m)->arg[0]] == 1 &&
-                              !s->unfused[summary(f, m)->arg[0]];
+            by_window[pool] &= uses[summary(f, m)->arg[0]] == 1 &&
+                               !s->unfused[summary(f, m)->arg[0]];
     }
-    return unfolded;
+    return by_window;
 }
 
 // Whether a value that takes long, or that reads much, is worth memory when
@@ -90,9 +90,9 @@ static bool is_worth(unsigned taken, int64_t often) {
 static void store_costly(const Facts *f, Stored *s, Arena *a) {
     int64_t *often = ARENA_ARRAY(a, f->old->count, int64_t);
     unsigned *taken = ARENA_ARRAY(a, f->old->count, unsigned);
-    bool *unfolded = find_unfolded(f, s, a);
+    bool *by_window = find_by_window(f, s, a);
     for (NodeId n = 0; n < f->old->count; n++) {
-        int last = summary(f, n)->num_args - unfolded[n];
+        int last = summary(f, n)->num_args - by_window[n];
         for (int i = 0; i < last; i++) {
             NodeId arg = summary(f, n)->arg[i];
             int64_t count = times(f, n, arg);

@@ -41,19 +41,22 @@ ReductionKind reduction_kind(const Graph *g, NodeId n) {
     return OTHER_REDUCTION;
 }
 
-NodeId pool_unfolded(const Graph *g, NodeId n) {
+bool windows_disjoint(const Node *pool) {
+    bool disjoint = true;
+    for (int i = 0; i < 4; i++)
+        disjoint &= node_ints(pool, ATTR_pad, i, 0) == 0 &&
+                    node_ints(pool, ATTR_window, i / 2, 1) ==
+                        node_ints(pool, ATTR_stride, i / 2, 1);
+    return disjoint;
+}
+
+NodeId disjoint_pool_grad(const Graph *g, NodeId n) {
     while (g->node[n].op == OP_cast)
         n = g->node[n].arg[0];
     const Node *d = &g->node[n];
     if (d->op != OP_max_pool_grad && d->op != OP_avg_pool_grad)
         return NO_NODE;
-    for (int i = 0; i < 2; i++)
-        if (node_ints(d, ATTR_window, i, 1) != node_ints(d, ATTR_stride, i, 1))
-            return NO_NODE;
-    for (int i = 0; i < 4; i++)
-        if (node_ints(d, ATTR_pad, i, 0) != 0)
-            return NO_NODE;
-    return n;
+    return windows_disjoint(d) ? n : NO_NODE;
 }
 
 bool pads_columns(const Graph *g, NodeId n) {
@@ -135,7 +138,7 @@ int64_t space_rows(const Type *space) {
 // The iteration space of a kernel that stores n: the windows of a pool whose
 // gradient it computes from its own values, the elements that it packs.
 static const Type *output_space(const Graph *g, NodeId n) {
-    NodeId pool = pool_unfolded(g, n);
+    NodeId pool = disjoint_pool_grad(g, n);
     if (pool != NO_NODE && g->node[pool].group == g->node[n].group) {
         const Node *d = &g->node[pool];
         const Node *dy = &g->node[d->arg[d->num_args - 1]];

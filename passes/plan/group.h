@@ -78,10 +78,13 @@ typedef struct {
 // The kind of a reduction node.
 ReductionKind reduction_kind(const Graph *g, NodeId n);
 
-// The gradient of a pool that n is, also behind casts, if the pool's windows
-// lie side by side: each window is then memory of its own to write to. NO_NODE
-// if it is none.
-NodeId pool_unfolded(const Graph *g, NodeId n);
+// Whether the windows of a pool, or of a pool's gradient, are disjoint and have
+// no padding.
+bool windows_disjoint(const Node *pool);
+
+// The gradient of a pool with disjoint windows that n is, also behind casts:
+// each window is memory of its own to write to. NO_NODE if it is none.
+NodeId disjoint_pool_grad(const Graph *g, NodeId n);
 
 // Whether n does nothing but add columns of zeros behind its operand's rows.
 bool pads_columns(const Graph *g, NodeId n);

@@ -145,9 +145,6 @@ int tile_pool_of(const Graph *g, const Group *group, const Readers *reader,
 
 // ---- tile_prologue.c ----
 
-// Whether the windows of max_pool_grad d lie side by side, without padding.
-bool tile_unpools_apart(const Node *d);
-
 // Bytes that a prologue reads for one of its results.
 int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output);
 

@@ -15,12 +15,11 @@ static bool is_pool(const Graph *g, const Node *d, const Type *image) {
         !type_has_shape(x->type, image) || x->type->dtype == BOOL)
         return false;
     int64_t rows = node_ints(d, ATTR_window, 0, 1);
-    bool is = TILE_LEAST_POOLED % (rows * image->dim[2]) == 0;
-    for (int i = 0; i < 4 && is; i++) {
-        int64_t window = node_ints(d, ATTR_window, i / 2, 1);
-        is = is_power(window) && image->dim[1 + i / 2] % window == 0 &&
-             node_ints(d, ATTR_stride, i / 2, 1) == window &&
-             node_ints(d, ATTR_pad, i, 0) == 0;
+    bool is =
+        windows_disjoint(d) && TILE_LEAST_POOLED % (rows * image->dim[2]) == 0;
+    for (int i = 0; i < 2 && is; i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        is = is_power(window) && image->dim[1 + i] % window == 0;
     }
     return is;
 }

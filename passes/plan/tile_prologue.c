@@ -21,17 +21,8 @@ static bool is_placed(const TileSpace *s, Type t, bool unpools) {
     return !by_row || (!unpools && e.window[0] == 1 && e.window[1] == 1);
 }
 
-bool tile_unpools_apart(const Node *d) {
-    bool apart = true;
-    for (int i = 0; i < 4; i++)
-        apart &= node_ints(d, ATTR_pad, i, 0) == 0 &&
-                 node_ints(d, ATTR_window, i / 2, 1) ==
-                     node_ints(d, ATTR_stride, i / 2, 1);
-    return apart;
-}
-
-// Windows side by side that cover the result, so that each pixel is in one of
-// them; or windows of the operand's pixels, up to two along each axis that
+// Disjoint windows that cover the result, so that each pixel is in one of them;
+// or windows of the operand's pixels, up to two along each axis that
 // contain one.
 static bool is_unpooled(const Graph *g, const TileSpace *s, const Node *d) {
     TileExtents from, to;
@@ -39,12 +30,12 @@ static bool is_unpooled(const Graph *g, const TileSpace *s, const Node *d) {
         !tile_extents(s, *g->node[d->arg[1]].type, &from) ||
         !tile_extents(s, *d->type, &to) || !to.whole[0])
         return false;
-    bool apart = tile_unpools_apart(d);
+    bool disjoint = windows_disjoint(d);
     for (int i = 0; i < 2; i++) {
         int64_t stride = node_ints(d, ATTR_stride, i, 1);
         if (stride * to.window[i] != from.window[i] ||
-            (!apart && (to.window[i] != 1 ||
-                        node_ints(d, ATTR_window, i, 1) > 2 * stride)))
+            (!disjoint && (to.window[i] != 1 ||
+                           node_ints(d, ATTR_window, i, 1) > 2 * stride)))
             return false;
     }
     return tile_is_value(*d->type) && g->node[d->arg[0]].op == OP_unpack;

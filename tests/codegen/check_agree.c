@@ -14,7 +14,7 @@
 // clang-format off
 static const char *const alike[] = {
     "resnet9", "resnet9 in f32", "resnet9 in bf16", "lenet", "lenet unfused",
-    "windows", "windows in bf16", "unfolded", "frozen", "squeeze",
+    "windows", "windows in bf16", "disjoint windows", "frozen", "squeeze",
     "warped unfused", "mixed unfused", "contrast", "contrast unfused",
     "optimizers", "optimizers unfused", "adaptive optimizers in f16",
     "adaptive optimizers unfused", "shared gradient in f16", "steps",
@@ -25,7 +25,7 @@ static const char *const alike[] = {
     "attention heads, tiled, in bf16", "attention tiles, tiled",
     "attention tiles planned", "shapes, tiled in bf16"};
 static const char *const faithful_alike[] = {
-    "resnet9", "lenet", "windows", "contrast", "windows unfused", "unfolded"};
+    "resnet9", "lenet", "windows", "contrast", "windows unfused", "disjoint windows"};
 // clang-format on
 
 static bool is_in(const char *name, const char *const *list, size_t count) {

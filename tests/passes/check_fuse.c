@@ -109,7 +109,7 @@ START_TEST(groups_have_one_space) {
             bool fits = size == type_count(&space) || size == 1 ||
                         size == space_columns(&space) ||
                         size == space_rows(&space) ||
-                        pool_unfolded(g, n) != NO_NODE;
+                        disjoint_pool_grad(g, n) != NO_NODE;
             ck_assert_msg(fits, "%%%u does not fit group %d", n, k);
         }
     arena_free(a);

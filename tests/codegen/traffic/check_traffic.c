@@ -57,7 +57,7 @@ static const Subject subject[] = {
     {MODEL("resnet9"),    WITH(odd),        F32,  1},
     {MODEL("airbench96"), WITH(small),      F16,  1},
     {NET("windows"),      AS_IS,            F32,  0},
-    {NET("unfolded"),     AS_IS,            F32,  1},
+    {NET("disjoint-windows"),     AS_IS,            F32,  1},
     {NET("mixed"),        AS_IS,            F32,  1},
     {NET("functions"),    AS_IS,            F32,  1},
 };
