@@ -223,7 +223,6 @@ Suite *resume_suite(void) {
     TCase *t = tcase_create("resume");
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, place_enter, place_leave);
-    tcase_add_test(t, a_stopped_run_resumes_to_the_same_bits);
     tcase_add_test(t, a_killed_run_resumes_from_its_checkpoint);
     tcase_add_test(t, a_resumed_run_refuses_contradictions);
     tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
@@ -232,6 +231,12 @@ Suite *resume_suite(void) {
     tcase_add_test(t, a_run_starts_with_the_weights_of_a_file);
     tcase_add_test(t, a_run_with_weights_of_a_file_resumes);
     tcase_add_test(t, weights_that_do_not_fit_end_a_run);
+    suite_add_tcase(s, t);
+    t = tcase_create("bits");
+    tcase_set_tags(t, "numbers");
+    tcase_set_timeout(t, 300);
+    tcase_add_checked_fixture(t, place_enter, place_leave);
+    tcase_add_test(t, a_stopped_run_resumes_to_the_same_bits);
     suite_add_tcase(s, t);
     return s;
 }

@@ -463,6 +463,7 @@ END_TEST
 Suite *steps_suite(void) {
     Suite *s = suite_create("steps");
     TCase *t = tcase_create("steps");
+    tcase_set_tags(t, "numbers"); // whole runs, as those of check_train.c
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, stages_follow_one_another);
