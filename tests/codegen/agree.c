@@ -40,12 +40,14 @@ static bool load(Run *r) {
     return r->program != NULL;
 }
 
-// Only the build of a host trainer is optimised: fused, in f32, with the real
-// plan, or with AGREE_ALL=1 more so and with separate buffers as well.  16 bits
-// are those of a type of the compiler, which the tiny one lacks.
+// Only the builds of models for the host are optimised: fused, in f32, with the
+// real plan; with AGREE_ALL=1 more so, of small networks too, and with separate
+// buffers as well.  16 bits are those of a type of the compiler, which the tiny
+// one lacks.
 static const char *flags_of(const Case *c) {
-    bool all = getenv("AGREE_ALL") != NULL, is_planned = c->reuse || all;
-    bool is_trainer = c->level > 0 && c->storage == F32 && is_planned;
+    bool all = getenv("AGREE_ALL") != NULL;
+    bool is_built = c->reuse && strncmp(c->model, "models/", 7) == 0;
+    bool is_trainer = c->level > 0 && c->storage == F32 && (all || is_built);
     switch (c->how) {
     case FAST:
         return is_trainer          ? (all ? "-O2" : "-O1")
