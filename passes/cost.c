@@ -15,20 +15,6 @@ static int64_t attention_flops(const Graph *g, const Node *d) {
     return 2 * products * s.samples * s.heads * s.positions * columns * s.size;
 }
 
-// A sum of products of which no factor has all elements is a contraction.
-static int64_t sum_flops(const Graph *g, const Node *d) {
-    NodeId x = d->arg[0];
-    while (op_info[g->node[x].op].facts & VIEW)
-        x = g->node[x].arg[0];
-    const Node *product = &g->node[x];
-    int64_t count = type_count(product->type);
-    if (product->op != OP_mul ||
-        type_count(g->node[product->arg[0]].type) == count ||
-        type_count(g->node[product->arg[1]].type) == count)
-        return 0;
-    return 2 * count;
-}
-
 int64_t node_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     Type t = *d->type;
@@ -44,8 +30,6 @@ int64_t node_flops(const Graph *g, NodeId n) {
     case OP_matmul:
         return 2 * type_count(&t) *
                a->dim[a->rank - (node_int(d, ATTR_ta, 0) ? 2 : 1)];
-    case OP_sum:
-        return sum_flops(g, d);
     case OP_attention:
     case OP_attention_lse:
     case OP_attention_grad:
