@@ -9,12 +9,13 @@
 // A sum of products is a kernel as others are: it computes its operands from
 // those of the kernels before, and shares a merged launch with its neighbours.
 //
-// A product a b' sums rows: both operands have them in memory.  Any other sums
-// columns, of which neighbours read neighbours of b.
+// A product a b' sums rows: b has them in memory.  Any other sums columns, of
+// which neighbours read neighbours of b.
 #include "passes/passes.h"
 
-// A kernel that reads both factors of each multiplication from a cache then
-// takes about as long as a launch, and the host no longer than for a call.
+// A GPU's kernel that reads both factors of each multiplication from a cache
+// then takes about as long as a launch.  A processor takes longer than a call
+// does, so plans without a described GPU leave the pass out (tools/model.c).
 // Operands of 16 bits are left to tensor cores.
 enum { MAX_PRODUCTS = 1 << 20 };
 

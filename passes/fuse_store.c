@@ -51,12 +51,33 @@ static int64_t demand(const Facts *f, NodeId n) {
     return count;
 }
 
+// The sum over columns of n, also behind views; NO_NODE: there is none.
+static NodeId sum_over_columns(const Facts *f, NodeId n) {
+    const Users *users = &f->users;
+    for (int i = users->first[n]; i != NONE; i = users->next[i]) {
+        NodeId user = users->user[i];
+        if (facts(f, user) & VIEW)
+            user = sum_over_columns(f, user);
+        if (user != NO_NODE && summary(f, user)->reduction == COLUMN_REDUCTION)
+            return user;
+    }
+    return NO_NODE;
+}
+
+// The rows over which a kernel for node n iterates: with a sum over columns of
+// n, those that it adds.
+static int64_t rows_of(const Facts *f, NodeId n) {
+    NodeId sum = sum_over_columns(f, n);
+    return sum != NO_NODE ? count_of(f, n) / count_of(f, sum)
+                          : space_rows(at(f, n)->type);
+}
+
 // How often at most a kernel for node n would compute an element of its operand
 // arg.
 static int64_t times(const Facts *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
     bool once = !is_inline(f, arg) || f->padded_store[n] || count <= 1 ||
-                count == space_rows(at(f, n)->type) || is_kept(f, n, arg);
+                count == rows_of(f, n) || is_kept(f, n, arg);
     return once ? 1 : (demand(f, n) + count - 1) / count;
 }
 

@@ -93,9 +93,15 @@ static void about_member(char to[ABOUT_BYTES], const char *name,
     about_add(to, "}");
 }
 
+// Whether the label has classes: integers for an output of values have none.
+static bool has_classes(const RtTrainer *t) {
+    return t->label.rank >= 0 && t->label.type == RT_I32 &&
+           t->output != RT_VALUES;
+}
+
 static void about_label(char to[ABOUT_BYTES], const RtTrainer *t, bool first) {
-    about_member(to, "label", &t->label,
-                 t->label.type == RT_I32 ? t->classes : 0, t->ignored, first);
+    about_member(to, "label", &t->label, has_classes(t) ? t->classes : 0,
+                 t->ignored, first);
 }
 
 // The arrays that are inputs, or labels, after the first of them.
@@ -520,9 +526,9 @@ static bool labels_check(const RtTrainer *t, const char *name,
 
 static bool classes_check(const RtTrainer *t, const void *const *data,
                           int64_t count) {
-    bool good = t->label.rank < 0 || t->label.type != RT_I32 ||
-                labels_check(t, "label", &t->label, t->classes, t->ignored,
-                             data[1], count);
+    bool good =
+        !has_classes(t) || labels_check(t, "label", &t->label, t->classes,
+                                        t->ignored, data[1], count);
     for (int i = 0; good && i < t->num_arrays; i++) {
         const RtArray *a = &t->array[i];
         good = a->classes == 0 ||

@@ -31,4 +31,5 @@ flops() {
 
 flops 9 "$here/tiny.net"
 flops 3 "$here/tiny.net" --set accumulate=3
+flops 36 "$here/micro.net" --set epochs=3 # a step has all of its batch
 flops 1 "$models/vgg16_bn.net" --set batch=192 --set width=4 --set epochs=1

@@ -146,6 +146,7 @@ def own():
     x = random.integers(0, 256, (13, 11, 9, 3)).astype(np.uint8)
     one, other = same_weights(["plain", "own"])
     expected, found = one.predict(x, 7), other.predict(x, 7)
+    assert (found != expected).any()  # it is not oneDNN
     close(found, expected)
     alone = Model("own", threads=1)
     alone.load("shared.safetensors")

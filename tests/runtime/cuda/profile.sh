@@ -111,7 +111,7 @@ expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
 grep -q "by time" out err && fail "--quiet has a table"
 
 # After a failure of the GPU the trace has the work of the host until then.
-expect 4 env SINTER_DOUBLE_FAIL=cuLaunchKernel:16:719 ./tiny --device=cuda:0 \
+expect 4 env SINTER_DOUBLE_FAIL=cuLaunchKernel:30:719 ./tiny --device=cuda:0 \
     $data --out=failed --profile=failed.json
 python3 - failed.json <<'END' || fail "the trace: $(head -n 3 failed.json)"
 import json, sys

@@ -87,14 +87,14 @@ for name in "take batch", "wait for data", "launch":
 if len(spans["copies"]) != int(steps):
     fail("not one copy for each step")
 
-# A step of tiny.net is seventeen kernels, five calls; a GPU merges some kernels.
+# A step of tiny.net is fourteen kernels, eight calls; a GPU merges some kernels.
 launched = [e for e in spans["kernels"] if "lines" in e["args"]]
 calls = spans["library calls"]
-if len(calls) != 5 * int(steps):
+if len(calls) != 8 * int(steps):
     fail(f"{len(calls)} calls")
-if device == "host" and len(launched) != 17 * int(steps):
+if device == "host" and len(launched) != 14 * int(steps):
     fail(f"{len(launched)} kernels")
-if device != "host" and not 0 < len(launched) <= 17 * int(steps):
+if device != "host" and not 0 < len(launched) <= 14 * int(steps):
     fail(f"{len(launched)} kernels")
 for e in launched + calls:
     if "tiny.net:" not in e["name"] or not e["args"]["lines"]:

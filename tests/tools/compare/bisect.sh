@@ -12,7 +12,7 @@ micro=$here/micro.net
 relu='s/= \(v[0-9]*\) < 0 ? 0 : \1;/= \1 < 0 ? 1 : \1;/'
 FAULT=$relu expect 7 "$SINTER" bisect "$micro" --out=found
 expect_says "is the first that breaks the result"
-expect_says "sum of linear_1, micro.net:3"
+expect_says "of hidden.*micro.net:3"
 include=${SINTER_INCLUDE:?}
 kernel() {
     expect 0 "$COMPILER" -O1 -march=native -fopenmp-simd -ffp-contract=off \
@@ -25,7 +25,7 @@ sed "$relu" found/kernel.c >wrong.c
 cmp -s wrong.c found/kernel.c && fail "the kernel that was found has no relu"
 kernel wrong.c
 expect 1 ./kernel found/kernel.bin
-expect_says "should be"
+expect_says "should be 0"
 
 # The same file is a program for a GPU.  Where there is none it says so.
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
@@ -102,7 +102,7 @@ expect_says "^error\[E0405\]: .batch. must be a whole number from 1 to 214748364
 awk '$1 == 16 { off = 16000 / $6 - $2; near = 0.0005 + 0.5 / ($6 - 0.5) * $2 }
     END { exit !(near && off < near && off > -near) }' out ||
     fail "16 samples: $(cat out)"
-expect 0 "$SINTER" bench "$micro" --batch=16,8,4 --steps=4 --runs=2 --json --memory=8448
+expect 0 "$SINTER" bench "$micro" --batch=16,8,4 --steps=4 --runs=2 --json --memory=8KiB
 python3 - out <<'END' || fail "a list of batches: $(cat out)"
 import json, sys
 found = json.load(open(sys.argv[1]))

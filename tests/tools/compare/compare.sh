@@ -79,7 +79,7 @@ train Most {
 }
 END
 compare 0 most.net
-FAULT='/^BODY.*_tanh_max_body(/,/^}/s/\(out[0-9]*\[k\] = v[0-9]*\[k\]\);/\1 * 1.00001f;/' \
+FAULT='/^KERNEL.*_tanh_max(/,/^}/s/\(out[0-9]*\[k\] = v[0-9]*\[k\]\);/\1 * 1.00001f;/' \
     compare 7 most.net
 expect_says "^carried .*max_pool of max_1"
 expect_says "^carried .*linear_1.weight .*gradient"
