@@ -18,7 +18,8 @@
 #   bench     bench/gpu.sh in its small form, on the stand-in
 #   ptx       warp instructions of a step of every model, and its bits
 #   dependent 10,000 orders in which kernels start early
-#   races     every model under the race checker
+#   races     every model under the race checker, which misses each barrier of
+#             the prelude that is taken away
 #   traffic   bytes that kernels access, of all cases
 #   codegen   all cases, every fused one in f32 optimised
 #   learning  models that are like others against PyTorch's losses, and masks
@@ -135,7 +136,8 @@ part() {
     ptx) long $(($1 / 2)) ptx_warps PTX_ALL=1 &&
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     dependent) long "$1" ptx_dependent DEPENDENT_STEPS=10000 ;;
-    races) long "$1" races RACES_MODEL=all ;;
+    races) long $(($1 / 2)) races RACES_MODEL=all &&
+        long $(($1 / 2)) random_planted SINTER_SOURCE="$source" ;;
     traffic) long "$1" traffic TRAFFIC_ALL=1 ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
     learning) long "$1" '(losses_.*|end_to_end_masks)' SINTER_SOURCE="$source" ;;
