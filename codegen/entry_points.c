@@ -149,8 +149,7 @@ static void write_table(const Writer *w, Text *t) {
         const Kernel *k = w->kernel[i];
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", k->name,
                  k->sized ? k->sized->equal->name : k->name, k->group->phases,
-                 BLOCK_THREADS, k->num_args,
-                 k->group->counter < 0 && k->group->workspace == NO_NODE);
+                 BLOCK_THREADS, k->num_args, k->group->counter < 0);
     }
     for (int i = 0; i < w->num_merged; i++) {
         const MergedKernel *m = w->merged[i];

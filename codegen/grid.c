@@ -55,7 +55,7 @@ void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
 }
 
 bool has_tiles(const Emit *e) {
-    return e->group->division.tiles > 1 || e->group->division.host_tiles > 1;
+    return e->group->division.tiles > 1;
 }
 
 void emit_block_range(Emit *e, Block *b, Type space) {
@@ -156,19 +156,14 @@ static bool has_sums(const Emit *e) {
 
 // The columns of a block: those of the space, or of a tile.
 static const char *tile_constants(const Emit *e, Type space) {
-    Division d = e->group->division;
-    long long columns = (long long)space_columns(&space);
-    if (!has_tiles(e))
-        return ", sized CG = C / VW";
-    return arena_format(e->a,
-                        ", COLUMN_TILES = HOST_GPU(%d, gpu(%d)),"
-                        "TILE_COLUMNS = HOST_GPU(%s, gpu(%lld)),"
-                        "CG = TILE_COLUMNS / VW",
-                        d.host_tiles > 1 ? d.host_tiles : 1, d.tiles,
-                        d.host_tiles > 1
-                            ? arena_format(e->a, "%lld", columns / d.host_tiles)
-                            : "C",
-                        columns / d.tiles);
+    long long tiles = e->group->division.tiles;
+    return tiles > 1
+               ? arena_format(e->a,
+                              ", COLUMN_TILES = HOST_GPU(1, gpu(%lld)),"
+                              "TILE_COLUMNS = HOST_GPU(C, gpu(%lld)),"
+                              "CG = TILE_COLUMNS / VW",
+                              tiles, (long long)space_columns(&space) / tiles)
+               : ", sized CG = C / VW";
 }
 
 void emit_tiles(Emit *e, Block *b, Type space, const char *tile) {

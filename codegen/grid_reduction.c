@@ -5,10 +5,9 @@
 // The GPU idles while the last block adds, and one multiprocessor reads slowly.
 // So blocks divide wide spaces into tiles of columns, too, and the last block
 // of each tile adds the tile's sums, of few blocks; all its threads share the
-// work.  With few rows a tile has one block, which waits for none.  A kernel
-// that reduces rows has no tiles.  If its blocks leave many sums, they form
-// teams.  The last block of each team adds the team's sums, in parallel with
-// other teams; the last block of all adds the sums of the teams.
+// work.  A kernel that reduces rows has no tiles.  If its blocks leave many
+// sums, they form teams.  The last block of each team adds the team's sums, in
+// parallel with other teams; the last block of all adds the sums of the teams.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot.  The
 // pivot is a value of the samples, for all blocks the same.  This avoids
@@ -427,10 +426,6 @@ void sums_finish(Emit *e, Block *b) {
     finish_runs(e, &last,
                 has_tiles(e) ? "part + first + $, WIDTH, chunks"
                              : "part + $, WIDTH, blocks");
-    if (e->group->division.host_tiles > 0) {
-        CODE(e, b, NO_NODE, "BARRIER(); ~", &last);
-        return;
-    }
     CODE(e, b, NO_NODE,
          has_tiles(e)
              ? "if (last_block(counter + nonnegative(block) % COLUMN_TILES,"

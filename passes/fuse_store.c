@@ -68,8 +68,8 @@ static NodeId sum_over_columns(const Facts *f, NodeId n) {
 // n, those that it adds.
 static int64_t rows_of(const Facts *f, NodeId n) {
     NodeId sum = sum_over_columns(f, n);
-    return sum != NO_NODE ? count_of(f, n) / count_of(f, sum)
-                          : space_rows(at(f, n)->type);
+    int64_t columns = sum != NO_NODE ? count_of(f, sum) : 0;
+    return columns > 0 ? count_of(f, n) / columns : space_rows(at(f, n)->type);
 }
 
 // How often at most a kernel for node n would compute an element of its operand

@@ -110,6 +110,18 @@ static int precedence_of(const Expr *x) {
     }
 }
 
+// The level that x, operand i of a binary operation, needs without parentheses.
+// Operands of |, ^ and & have them, but for more of the same: precedences that
+// gcc warns of.
+static int level_of(const Expr *x, int i) {
+    bool bitwise = strchr("|^&", *x->name) != NULL && x->name[1] == 0;
+    const Expr *of = x->arg[i];
+    if (bitwise &&
+        (of->kind != X_OP || of->count != 2 || *of->name != *x->name))
+        return UNARY;
+    return precedence_of(x) + i;
+}
+
 static void operation_add(const Printer *p, const Expr *x) {
     int level = precedence_of(x);
     if (x->count == 1) {
@@ -117,11 +129,16 @@ static void operation_add(const Printer *p, const Expr *x) {
         expr_add(p, x->arg[0], *x->name == '-' ? TIGHTEST : UNARY);
         return;
     }
-    expr_add(p, x->arg[0], level + (*x->name == '?'));
-    text_add(p->t, " %s ", x->name);
-    expr_add(p, x->arg[1], *x->name == '?' ? LOOSEST : level + 1);
-    if (*x->name == '?')
+    if (*x->name == '?') {
+        expr_add(p, x->arg[0], level + 1);
+        text_add(p->t, " ? ");
+        expr_add(p, x->arg[1], LOOSEST);
         add(p, " : $", x->arg[2]);
+        return;
+    }
+    expr_add(p, x->arg[0], level_of(x, 0));
+    text_add(p->t, " %s ", x->name);
+    expr_add(p, x->arg[1], level_of(x, 1));
 }
 
 // A conditional or a cast as a function of tiles.

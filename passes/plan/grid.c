@@ -99,40 +99,6 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
     return best;
 }
 
-// Tiles of which one block has all rows, with no more than FEW_ROWS of them for
-// a thread, so that no block waits for others: as many as keep the most threads
-// busy.  0: a thread would have more.
-static int64_t whole_tiles(const Graph *g, const Workspace *s) {
-    enum { LANES = 8, LEAST = 32 / LANES, FEW_ROWS = 8 };
-    int64_t rows = space_rows(s->space), columns = space_columns(s->space);
-    int64_t vectors = columns / LANES, best = 0;
-    double most = 0;
-    if (s->kind != GROUP_GRID || s->mixed || columns % LANES != 0)
-        return 0;
-    for (int64_t n = 1; n <= g->multiprocessors && vectors / n >= LEAST; n++) {
-        int64_t along = vectors / n;
-        double busy = busy_threads(along) * (double)n;
-        if (vectors % n != 0 || along > BLOCK_THREADS ||
-            rows * threads_along(along) > FEW_ROWS * BLOCK_THREADS ||
-            busy <= most)
-            continue;
-        best = n;
-        most = busy;
-    }
-    return best;
-}
-
-// The host's tiles of such a space, of whole vectors of its own.
-static int64_t host_tiles(const Workspace *s) {
-    enum { LANES = 64 };
-    int64_t columns = space_columns(s->space), lanes = LANES, n = HOST_GRID;
-    while (columns % lanes != 0)
-        lanes /= 2;
-    while (columns / lanes % n != 0)
-        n--;
-    return n;
-}
-
 // A team of about the root of the blocks, if that has fewer waits.
 static int team_of(int64_t chunks, int64_t numbers) {
     int64_t team = (int64_t)ceil(sqrt((double)chunks));
@@ -156,10 +122,7 @@ Division space_division(const Graph *g, const Workspace *s) {
     if (s->kind == GROUP_ROWS)
         blocks = row_blocks(g, s, blocks);
     if (!s->any)
-        return (Division){1, space_grid(g, s->space, false), 1, 0};
-    int64_t whole = whole_tiles(g, s);
-    if (whole > 0)
-        return (Division){(int)whole, 1, 1, (int)host_tiles(s)};
+        return (Division){1, space_grid(g, s->space, false), 1};
     Division d = {.tiles = (int)column_tiles(s, blocks), .team = 1};
     d.chunks = (int)chunks_within(blocks / d.tiles, space_rows(s->space));
     if (d.tiles == 1)
@@ -199,6 +162,4 @@ void group_grid(const Graph *g, Group *group) {
         workspace_add(&s, g, n, false);
     group->division = space_division(g, &s);
     *device = group->division.chunks * group->division.tiles;
-    if (group->division.host_tiles > 0)
-        *host = group->division.host_tiles;
 }

@@ -46,8 +46,6 @@ typedef struct {
     int tiles;  // of columns, equally wide
     int chunks; // of rows
     int team;   // blocks; 1: the last block adds those of all
-    int host_tiles; // on the host, where one block has all rows of a tile, as
-                    // on the device; 0: its blocks have all columns
 } Division;
 
 typedef struct {

@@ -256,8 +256,9 @@ int tile_windows(const Graph *g, const Group *group, const Readers *reader,
         return -1;
     for (int e = reader->first[n]; e >= 0; e = reader->next[e]) {
         const Group *own = &group[reader->group[e]];
-        NodeId by = group_first(g, own, CALLS);
-        if (own->kind != GROUP_CALL || !tile_contraction(g, by) ||
+        NodeId by =
+            own->kind == GROUP_CALL ? group_first(g, own, CALLS) : NO_NODE;
+        if (by == NO_NODE || !tile_contraction(g, by) ||
             count_operands(g, by, n) < 0)
             return -1;
     }

@@ -61,8 +61,8 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
 // Rows for the blocks of whichever device has more.
 static int64_t workspace_rows(const Workspace *s) {
     int host = space_grid(s->graph, s->space, true);
-    Division d = space_division(s->graph, s);
-    return d.host_tiles > 0 || host < d.chunks ? d.chunks : host;
+    int device = space_division(s->graph, s).chunks;
+    return host > device ? host : device;
 }
 
 Type workspace_type(const Workspace *s) {
@@ -77,7 +77,5 @@ int workspace_counters(const Workspace *s) {
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_CHECK ? 1 : 2;
     Division d = space_division(s->graph, s);
-    if (d.host_tiles > 0)
-        return 0;
     return d.team > 1 ? 1 + (d.chunks + d.team - 1) / d.team : d.tiles;
 }

@@ -263,7 +263,7 @@ static void read_weights(const uint8_t *data, size_t size) {
                                     &e))
         check_refusal(&e);
     if (!rt_checkpoint_load_weights(
-            c, "weights", &(RtWeightsOptions){"b*,*.mean", NULL}, said, &e))
+            c, "weights", &(RtWeightsOptions){.except = "b*,*.mean"}, said, &e))
         check_refusal(&e);
     if (rt_checkpoint_read(c, "weights", &p, &e) != RT_GOOD)
         check_refusal(&e);

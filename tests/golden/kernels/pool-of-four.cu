@@ -32,9 +32,9 @@ KERNEL(256, 2) k00_max_pool_index(
                     load_f32(v0, p0 + (((size_t)n * 4 + h2) * 4 + w3) * 8 + c, VW);
                     LANES_DO(k, VW) {
                         v2[k] = HOST_GPU(v0[k] > v1[k],
-                            r1 + q1 == 0 | v0[k] > v1[k]) ? r1 * 2 + q1 : v2[k];
+                            (r1 + q1 == 0) | (v0[k] > v1[k])) ? r1 * 2 + q1 : v2[k];
                         v1[k] = HOST_GPU(v0[k] > v1[k],
-                            r1 + q1 == 0 | v0[k] > v1[k]) ? v0[k] : v1[k];
+                            (r1 + q1 == 0) | (v0[k] > v1[k])) ? v0[k] : v1[k];
                         v2[k] = v0[k] != v0[k] ? r1 * 2 + q1 : v2[k];
                         v1[k] = v0[k] != v0[k] ? v0[k] : v1[k];
                     }

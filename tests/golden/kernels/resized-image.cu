@@ -66,13 +66,13 @@ KERNEL(256, 2) k01_cast(
             const float v21 = (float)h;
             const float v22 = 0.5f * v21;
             const float v23 = -0.25f + v22;
-            const float v24 = 0.0f < v23 | v23 != v23 ? v23 : 0.0f;
+            const float v24 = (0.0f < v23) | (v23 != v23) ? v23 : 0.0f;
             const float v25 = floorf(v24);
             const float v28 = v24 - v25;
             const float v32 = (float)w;
             const float v33 = 0.5f * v32;
             const float v34 = -0.25f + v33;
-            const float v35 = 0.0f < v34 | v34 != v34 ? v34 : 0.0f;
+            const float v35 = (0.0f < v34) | (v34 != v34) ? v34 : 0.0f;
             const float v36 = floorf(v35);
             const float v39 = v35 - v36;
             const int v26 = int_of(v25);

@@ -5,11 +5,6 @@
 #undef HOST_GPU
 #define HOST_GPU(host, device) (device)
 
-// Tiles of columns are whole vectors of CUDA, which are parts of the host's.
-#undef LANES
-#define LANES(c)                                                               \
-    ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
-
 #ifndef SINTER_MERGED
 #define SINTER_MERGED
 #define MERGED KERNEL
