@@ -215,34 +215,12 @@ static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
     return q;
 }
 
-// Drops leading axes of p that `from` has, too, from axis *first on, which
-// become those of q.
-static Index drop_leading(Index p, Type from, int last, Index *q, int *first) {
-    Index rest = {.rank = 0, .lanes = p.lanes};
-    int i = 0;
-    while (*first < last && i < p.rank) {
-        if (from.dim[*first] == 1)
-            ++*first;
-        else if (p.dim[i] == 1)
-            i++;
-        else if (from.dim[*first] == p.dim[i])
-            q->index[(*first)++] = p.index[i++];
-        else
-            break;
-    }
-    for (; i < p.rank; i++, rest.rank++) {
-        rest.dim[rest.rank] = p.dim[i];
-        rest.index[rest.rank] = p.index[i];
-    }
-    return rest;
-}
-
 // The same element under another shape.  Axes of size 1 come and go freely.
-// Axes stay if both shapes begin or end in them; the linear index of the others
-// is split anew.
+// Trailing axes stay if both shapes end in them; otherwise the linear index is
+// split anew.
 static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     Index q = {.rank = from.rank}, rest = p;
-    int i = from.rank, first = 0;
+    int i = from.rank;
     int64_t stride = 1, left = 1;
     if (from.rank > 0 && from.dim[from.rank - 1] != 1)
         q.lanes = p.lanes;
@@ -262,14 +240,14 @@ static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     }
     if (i == 0)
         return q;
-    rest = drop_leading(rest, from, i, &q, &first);
+    rest.own = false;
     const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
     const Expr *element = index_offset(e, rest);
     if (element->kind != X_NAME && element->kind != X_NUMBER)
         element = declared(e, s, number, "i", element);
-    for (int k = first; k < i; k++)
+    for (int k = 0; k < i; k++)
         left *= from.dim[k];
-    while (i-- > first) {
+    while (i-- > 0) {
         if (from.dim[i] <= 1)
             continue;
         const Expr *index = element;

@@ -161,9 +161,6 @@ PassFunction pass_expand;
 // ---- direct_conv.c: convolutions of few numbers as products ----
 PassFunction pass_direct_conv;
 
-// ---- direct_matmul.c: sums in place of small matrix products ----
-PassFunction pass_direct_matmul;
-
 // ---- conv_reductions.c: conv-backward reductions ----
 PassFunction pass_conv_reductions;
 

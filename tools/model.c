@@ -18,9 +18,6 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
     if (arguments->rewrite_limit.given)
         o.rewrite_limit = &arguments->rewrite_limit.value;
     o.left_out = arguments->without;
-    // A GPU gains by fewer launches; a call is faster on the host.
-    if (arguments->multiprocessors == 0)
-        o.left_out |= 1u << (pass_find("direct_matmul") - standard_passes);
     o.no_updates = arguments->no_updates;
     o.memory = arguments->memory;
     o.multiprocessors = arguments->multiprocessors;

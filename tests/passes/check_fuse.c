@@ -217,12 +217,11 @@ START_TEST(limits_go_from_unfused_to_fused) {
 }
 END_TEST
 
-// One more kernel is slower, one fewer should be explained.  The classifier's
-// products are kernels, which read the gradient of its softmax from memory.
+// One more kernel is slower, one fewer should be explained.
 START_TEST(network_has_few_kernels) {
     Arena *a = arena_new();
     Graph *g = pruned(a, residual_network);
-    ck_assert_int_eq(groups_of(g, 1), 18);
+    ck_assert_int_eq(groups_of(g, 1), 17);
     ck_assert_int_gt(groups_of(g, 0), 60);
     arena_free(a);
 }

@@ -193,8 +193,6 @@ static void run(Run *r, const char *folder) {
     PassOptions o = pass_options(&r->program->recipe, "cuda");
     o.storage = s->storage;
     o.level = s->level;
-    // Its sums have columns enough for tiles, of which the host has one.
-    o.left_out = 1u << (pass_find("direct_matmul") - standard_passes);
     r->plan = program_plan(r->program, &o);
     if (devices_open(r, folder, &why))
         run_steps(r);

@@ -18,11 +18,12 @@ KERNEL(256, 2) k00_relu(
         for (int i = lo + ty; i < hi; i += TY) {
             const int h = i % 8;
             const int n = i / 8;
-            const size_t i1 = (size_t)h * 256 + c;
+            const size_t i1 = ((size_t)n * 8 + h) * 256 + c;
             const int i2 = i1 % 16;
-            const int i3 = i1 / 16;
+            const int i3 = i1 / 16 % 128;
+            const int i4 = i1 / 2048;
             float v0[VW];
-            load_f32(v0, p0 + ((size_t)n * 16 + i2) * 128 + i3, VW);
+            load_f32(v0, p0 + ((size_t)i4 * 16 + i2) * 128 + i3, VW);
             float out3[VW];
             LANES_DO(k, VW) {
                 const float v3 = v0[k] < 0 ? 0 : v0[k];
