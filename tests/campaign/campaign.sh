@@ -137,7 +137,7 @@ part() {
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     dependent) long "$1" ptx_dependent DEPENDENT_STEPS=10000 ;;
     races) long $(($1 / 2)) races RACES_MODEL=all &&
-        long $(($1 / 2)) random_planted SINTER_SOURCE="$source" ;;
+        long $(($1 / 2)) random_planted PLANTED_ALL=1 ;;
     traffic) long "$1" traffic TRAFFIC_ALL=1 ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
     learning) long "$1" '(losses_.*|end_to_end_masks)' SINTER_SOURCE="$source" ;;
