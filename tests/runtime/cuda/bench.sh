@@ -94,6 +94,13 @@ grep -q '^| lenet: warm start | [0-9.]* | s | [0-9.]* s before' told/results.md 
 grep -q '^Stand-in GPU, at commit .*, 20' told/results.md ||
     fail "results.md does not tell of what it is"
 
+# A goal is of a row that parts make; compiling is not in the small form.
+grep -v 'torch.compile' "$SINTER_SOURCE/bench/gpu/goals.tsv" >goals
+[ "$(wc -l <goals)" -ge 8 ] || fail "there are no goals"
+while IFS="$(printf '\t')" read -r part name _; do
+    finds "$part" "lenet: ${name#*: }" "$number"
+done <goals
+
 # Tile kernels, which need NVRTC 13.5 and tileiras.
 if command -v "${CXX-c++}" >/dev/null; then
     LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" bench 0 tile
@@ -104,13 +111,6 @@ if command -v "${CXX-c++}" >/dev/null; then
         finds tile "lenet: $name: tile kernel / library" "$number"
     done
 fi
-
-# A goal is of a row that parts make; compiling is not in the small form.
-grep -v 'torch.compile' "$SINTER_SOURCE/bench/gpu/goals.tsv" >goals
-[ "$(wc -l <goals)" -ge 8 ] || fail "there are no goals"
-while IFS="$(printf '\t')" read -r part name _; do
-    finds "$part" "lenet: ${name#*: }" "$number"
-done <goals
 
 # judged VALUE: prints the verdict of both reports on a goal of at most 0.72 s,
 # if its last row has this value.
