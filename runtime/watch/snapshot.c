@@ -56,7 +56,7 @@ static void put_inputs(Snapshot *s, const RtStep *step) {
                    rt_input_bytes(&step->input[i]));
 }
 
-static bool is_prologue(const RtPlan *p, const RtTile *tile, int launch) {
+static bool is_fused(const RtPlan *p, const RtTile *tile, int launch) {
     for (int i = 0; i < p->num_fused; i++)
         if (p->fused[i].call == tile->call &&
             p->fused[i].launch == launch)
@@ -73,7 +73,7 @@ static void put_others(Snapshot *s, const RtTile *tile) {
         const RtLaunch *launch = rt_launch_of(step, t->launch);
         if (t->step == s->step && t->launch != s->launch &&
             ((launch != NULL && launch->call == tile->call) ||
-             is_prologue(s->plan, tile, t->launch)))
+             is_fused(s->plan, tile, t->launch)))
             put_tensor(s, t->launch, t->offset,
                        (size_t)t->count * rt_type_bytes(t->type));
     }

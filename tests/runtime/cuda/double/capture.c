@@ -35,7 +35,7 @@ static void place_add(Place *p, int node) {
     p->node[p->count++] = node;
 }
 
-static void place_reduce(Place *p, const Place *other) {
+static void place_join(Place *p, const Place *other) {
     for (int i = 0; i < other->count; i++)
         place_add(p, other->node[i]);
 }
@@ -64,7 +64,7 @@ static int node_add(CUgraph g, const Place *after) {
     if (g->node == NULL)
         complain("out of the machine's own memory");
     g->node[g->count] = (Node){0};
-    place_reduce(&g->node[g->count].need, after);
+    place_join(&g->node[g->count].need, after);
     return g->count++;
 }
 
@@ -202,7 +202,7 @@ CUresult capture_record(Captured *at, CUevent e, bool external) {
     }
     e->capture = at->capture->id;
     place_clear(&e->place);
-    place_reduce(&e->place, &at->last);
+    place_join(&e->place, &at->last);
     return CUDA_SUCCESS;
 }
 
@@ -224,7 +224,7 @@ CUresult capture_wait(Captured *at, CUevent e, bool *done) {
         return CUDA_ERROR_STREAM_CAPTURE_MERGE;
     }
     at->capture = from;
-    place_reduce(&at->last, &e->place);
+    place_join(&at->last, &e->place);
     return CUDA_SUCCESS;
 }
 
