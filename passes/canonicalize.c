@@ -62,15 +62,21 @@ static int bias_of(const Rewrite *e, NodeId n) {
     return -1;
 }
 
-// Bias additions that batch_norm and its statistics alone read.
+// Whether the node normalizes the values of which it takes mean and variance.
+static bool normalizes_itself(const Rewrite *e, NodeId n) {
+    return at(e, n)->op == OP_batch_norm && at(e, n)->num_args == 3;
+}
+
+// Bias additions that batch_norm and its statistics alone read.  One of which
+// nothing takes the mean stays: there is none for the bias to move to.
 static void find_cancelled(Rewrite *e) {
     const Graph *old = e->old;
     for (NodeId n = 0; n < old->count; n++)
         e->cancelled[n] = bias_of(e, n) >= 0;
     for (NodeId n = 0; n < old->count; n++)
         for (int i = 0; i < at(e, n)->num_args; i++) {
-            bool normalises = at(e, n)->op == OP_batch_norm && i == 0;
-            if (!normalises && !reduces_all_but_channels(e, n))
+            bool normalised = normalizes_itself(e, n) && i == 0;
+            if (!normalised && !reduces_all_but_channels(e, n))
                 e->cancelled[at(e, n)->arg[i]] = false;
         }
     for (NodeId n = 0; n < old->count; n++)
@@ -138,7 +144,7 @@ static NodeId norm_of(const Rewrite *e, NodeId n) {
     NodeId x = at(e, n)->arg[0];
     if (at(e, x)->op == OP_relu && e->uses[x] == 1)
         x = at(e, x)->arg[0];
-    return at(e, x)->op == OP_batch_norm && e->uses[x] == 1 ? x : NO_NODE;
+    return normalizes_itself(e, x) && e->uses[x] == 1 ? x : NO_NODE;
 }
 
 // The largest result of batch_norm in a window is that of the largest x where
@@ -147,9 +153,9 @@ static NodeId norm_pooled(Rewrite *e, NodeId n, NodeId norm) {
     Graph *g = e->g;
     Node pool = *at(e, n), y = g->node[e->now[norm]];
     NodeId arg[4] = {y.arg[0], y.arg[1], y.arg[2]};
-    NodeId falls = graph_op2(g, OP_lt, arg[1], graph_number(g, 0));
-    NodeId sign =
-        graph_op3(g, OP_select, falls, graph_number(g, -1), graph_number(g, 1));
+    NodeId is_negative = graph_op2(g, OP_lt, arg[1], graph_number(g, 0));
+    NodeId sign = graph_op3(g, OP_select, is_negative, graph_number(g, -1),
+                            graph_number(g, 1));
     NodeId x = graph_op2(g, OP_mul, arg[0], sign);
     pool.arg = &x;
     arg[3] = graph_op2(g, OP_mul, graph_add(g, pool), sign);
@@ -187,7 +193,7 @@ static int64_t end_pad(const Rewrite *e, const Node *c, const Node *d,
     return less <= pad ? pad - less : pad;
 }
 
-static bool pools_too_much(const Rewrite *e, NodeId n) {
+static bool leaves_rows_unread(const Rewrite *e, NodeId n) {
     const Node *d = at(e, n);
     if (d->op != OP_max_pool && d->op != OP_avg_pool)
         return false;
@@ -238,7 +244,7 @@ Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
             e.now[n] = pool_first(&e, n);
         else if (norm_of(&e, n) != NO_NODE && rewrite_next(e.g, o))
             e.now[n] = norm_pooled(&e, n, norm_of(&e, n));
-        else if (pools_too_much(&e, n) && rewrite_next(e.g, o))
+        else if (leaves_rows_unread(&e, n) && rewrite_next(e.g, o))
             e.now[n] = pool_cropped(&e, n);
         else
             e.now[n] = graph_copy(e.g, g, n, e.now);

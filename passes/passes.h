@@ -98,7 +98,7 @@ bool rewrite_next(Graph *g, const PassOptions *o);
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 
-// ---- canonicalize.c: exact rewrites of layers ----
+// ---- canonicalize.c: rewrites of layers, values up to rounding ----
 PassFunction pass_canonicalize;
 
 // ---- expand_attention.c ----
