@@ -2,6 +2,8 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
+#include "passes/plan/group.h"
+
 enum { TERMS = 9 };
 
 static void sum_add(Text *t, int first, const char *type) {
@@ -56,10 +58,29 @@ START_TEST(stacked_sums_keep_their_values) {
 }
 END_TEST
 
+// Kernels read stacked tensors from memory.
+START_TEST(stacked_tensors_are_stored_for_a_reason) {
+    Arena *a = arena_new();
+    Graph *g = run_pass(graph_from(a, sums(a, 3)), "stack_sums", F32);
+    g->facts |= UPDATES | PRIMITIVE | TYPED;
+    g = run_pass(g, "fuse", F32);
+    int count, num_edges, stacked = 0;
+    Group *group = graph_groups(g, a, &count);
+    Edge *edge = graph_edges(g, a, group, count, &num_edges);
+    for (int i = 0; i < num_edges; i++) {
+        ck_assert_int_ne(edge[i].why, REASON_none);
+        stacked += edge[i].why == REASON_stacked;
+    }
+    ck_assert_int_gt(stacked, 0);
+    arena_free(a);
+}
+END_TEST
+
 Suite *stack_sums_suite(void) {
     Suite *s = suite_create("stack_sums");
     TCase *t = tcase_create("stack_sums");
     tcase_add_loop_test(t, stacked_sums_keep_their_values, 1, 3);
+    tcase_add_test(t, stacked_tensors_are_stored_for_a_reason);
     suite_add_tcase(s, t);
     return s;
 }
