@@ -83,9 +83,10 @@ double tail_seconds(const KernelCost *k);
 KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
                        const Device *d);
 
-// The seconds of a library call whose arithmetic takes `arithmetic` seconds at
-// the peak.
-double gpu_call_seconds(const Group *group, double arithmetic, const Device *d);
+// Seconds in which a GPU's memory transfers bytes, and those of a library
+// call's arithmetic, which takes `at_peak` seconds at the GPU's peak.
+double memory_seconds(double bytes, const Device *d);
+double call_seconds(double at_peak);
 
 // The estimates of kernels by which passes fuse and merge for a GPU that lasts
 // as long as they run.

@@ -80,7 +80,8 @@ static double work_seconds(const GraphPlan *p, const Group *group,
 double gpu_seconds(const Graph *g, const Group *group, const Kernel *k,
                    const Device *d) {
     if (group->kind == GROUP_CALL)
-        return gpu_call_seconds(group, arithmetic_seconds(g, group, d), d);
+        return fmax(memory_seconds((double)group->bytes, d),
+                    call_seconds(arithmetic_seconds(g, group, d)));
     KernelTime time = kernel_time(g, group, k, d);
     return kernel_seconds(&time, time.resident);
 }

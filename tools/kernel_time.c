@@ -4,12 +4,10 @@
 
 #include <math.h>
 
-const double GPU_LAUNCH = 1.5e-6;
-
-// Assumed too: the time of a barrier of the whole grid, of a load from memory
-// that is in use, and of a wait of the last block, whose loads hit the L2
-// cache.
-const double GPU_BARRIER = 0.7e-6;
+// Assumed: the gap before a launch; the time of a barrier of the whole grid, of
+// a load from memory that is in use, and of a wait of the last block, whose
+// loads hit the L2 cache.
+const double GPU_LAUNCH = 1.5e-6, GPU_BARRIER = 0.7e-6;
 static const double LOAD_LATENCY = 0.7e-6, TAIL_LATENCY = 0.5e-6;
 
 // A launch saved is less than a tenth of a longer kernel.
@@ -27,10 +25,12 @@ static double bytes_read(const Graph *g, const Group *group) {
     return fmax(0, (double)group_bytes(g, group, NULL) - written);
 }
 
-double gpu_call_seconds(const Group *group, double arithmetic,
-                        const Device *d) {
-    return fmax((double)group->bytes / (MEMORY_SHARE * d->bandwidth),
-                arithmetic / CALL_SHARE);
+double memory_seconds(double bytes, const Device *d) {
+    return bytes / (MEMORY_SHARE * d->bandwidth);
+}
+
+double call_seconds(double at_peak) {
+    return at_peak / CALL_SHARE;
 }
 
 double tail_seconds(const KernelCost *k) {
@@ -58,7 +58,7 @@ KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
                     .tail = tail_seconds(&k->cost),
                     .resident = resident_blocks(&k->cost, d),
                     .blocks = (int)ceil(blocks / d->multiprocessors)};
-    p.least = fmax(all / (MEMORY_SHARE * d->bandwidth),
+    p.least = fmax(memory_seconds(all, d),
                    fmax(p.issue, product_seconds(g, group, d)));
     if (loaded > 0)
         p.latency = bytes_read(g, group) / loaded * LOAD_LATENCY;

@@ -1,7 +1,8 @@
 // Tile: see tile.h.
 //
-// NVRTC compiles on threads of this process, tileiras in processes, with
-// CUDA_HOME for them alone: else it takes libnvvm of any toolkit that it finds.
+// NVRTC compiles on threads of this process, tileiras in processes of its own.
+// Their CUDA_HOME is the toolchain's folder, as tileiras would load libnvvm of
+// any toolkit that it finds.
 #include "tools/tile.h"
 #include "base/exits.h"
 #include "base/source.h"
@@ -78,8 +79,8 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 
 // ---- the estimate ----
 
-// A part of the library's speed, assumed: tile kernels of others reach 62 to
-// 101 % of its products.
+// A tile kernel's speed as a part of the library's.  Assumed: no GPU has run
+// one of these.
 static const double TILE_SHARE = 0.8;
 
 // Assumed too: the bytes that a multiprocessor reads from the L2 cache in a
@@ -100,49 +101,54 @@ static int window_readers(const TileFusions *f, int kernel) {
     return readers;
 }
 
-// Adds the prologue of an operand: the bytes that are read in place of the
-// operand's, and if `seconds` is not NULL its share of the kernel's time.
-static void prologue_add(const Launches *l, int kernel, NodeId operand,
-                         const Device *d, double *seconds, Group *fused) {
-    const TileFusions *f = &l->plan->tiles;
-    const Graph *g = l->plan->graph;
-    const Group *group = &l->plan->group[kernel];
-    const TilePrologue *p = tile_prologue_of(f, kernel);
-    if (seconds != NULL)
-        *seconds +=
-            (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
-            (p != NULL ? p->readers : window_readers(f, kernel));
-    fused->bytes += (p != NULL && p->stored_by >= 0
-                         ? group->bytes
-                         : tile_prologue_reads(g, group, operand)) -
-                    graph_bytes(g, g->node[operand].type);
+// Bytes that memory transfers for a contraction with the kernels around it.
+static double fused_bytes(const Launches *l, const TileFusion *f) {
+    const GraphPlan *p = l->plan;
+    const Graph *g = p->graph;
+    const Group *call = &p->group[f->call];
+    const Node *contraction = &g->node[group_first(g, call, CALLS)];
+    int64_t bytes = call->bytes - f->bytes;
+    if (f->kernel >= 0)
+        bytes += p->group[f->kernel].bytes;
+    if (f->pool >= 0)
+        bytes += p->group[f->pool].bytes;
+    for (int o = 0; o < TILE_OPERANDS; o++) {
+        int kernel = f->prologue[o];
+        if (kernel < 0)
+            continue;
+        NodeId operand = node_base(g, contraction->arg[o]);
+        const TilePrologue *prologue = tile_prologue_of(&p->tiles, kernel);
+        bytes += prologue != NULL && prologue->stored_by >= 0
+                     ? p->group[kernel].bytes
+                     : tile_prologue_reads(g, &p->group[kernel], operand);
+        bytes -= graph_bytes(g, g->node[operand].type);
+    }
+    return (double)bytes;
 }
 
-// A contraction with the kernels around it: what memory transfers, and if
-// `seconds` is not NULL the time of the library's call and the launches.
-static Group fused_group(const Launches *l, const TileFusion *f,
-                         const Device *d, double *seconds) {
-    const Graph *g = l->plan->graph;
-    Group fused = l->plan->group[f->call];
-    const Node *contraction = &g->node[group_first(g, &fused, CALLS)];
-    if (seconds != NULL)
-        *seconds += gpu_seconds(g, &fused, &l->kernel[f->call], d) + GPU_LAUNCH;
-    const int epilogue[] = {f->kernel, f->pool};
-    for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++) {
-        int k = epilogue[i];
-        if (k < 0)
+static double launch_time(const Launches *l, int kernel, const Device *d) {
+    if (kernel < 0)
+        return 0;
+    return gpu_seconds(l->plan->graph, &l->plan->group[kernel],
+                       &l->kernel[kernel], d) +
+           GPU_LAUNCH;
+}
+
+// Seconds of the launches that a tile kernel replaces.
+static double replaced_seconds(const Launches *l, const TileFusion *f,
+                               const Device *d) {
+    double seconds = launch_time(l, f->call, d) + launch_time(l, f->kernel, d) +
+                     launch_time(l, f->pool, d);
+    for (int o = 0; o < TILE_OPERANDS; o++) {
+        int kernel = f->prologue[o];
+        if (kernel < 0)
             continue;
-        const Group *group = &l->plan->group[k];
-        if (seconds != NULL)
-            *seconds += gpu_seconds(g, group, &l->kernel[k], d) + GPU_LAUNCH;
-        fused.bytes += group->bytes;
+        const TilePrologue *p = tile_prologue_of(&l->plan->tiles, kernel);
+        seconds +=
+            launch_time(l, kernel, d) /
+            (p != NULL ? p->readers : window_readers(&l->plan->tiles, kernel));
     }
-    fused.bytes -= f->bytes;
-    for (int o = 0; o < TILE_OPERANDS; o++)
-        if (f->prologue[o] >= 0)
-            prologue_add(l, f->prologue[o], node_base(g, contraction->arg[o]),
-                         d, seconds, &fused);
-    return fused;
+    return seconds;
 }
 
 // Blocks that a multiprocessor has at once.
@@ -178,16 +184,17 @@ static double repeated_bytes(const Launches *l, const TileKernel *k,
     return bytes;
 }
 
+static double tile_product_seconds(const TileConfig *c, const Device *d) {
+    return call_seconds(c->flops / d->f16_flops) / TILE_SHARE;
+}
+
 // Attention's products and other instructions take turns.
 static double attention_seconds(const Launches *l, const TileKernel *k,
                                 const TileConfig *c, const Device *d) {
     const Group *group = &l->plan->group[k->fusion->kernel];
     double busy = fmin(1, c->grid / fmax(1, d->multiprocessors));
-    Group idle = *group;
-    idle.bytes = 0;
-    return fmax(gpu_call_seconds(group, 0, d),
-                (gpu_call_seconds(&idle, c->flops / d->f16_flops, d) /
-                     TILE_SHARE +
+    return fmax(memory_seconds((double)group->bytes, d),
+                (tile_product_seconds(c, d) +
                  issue_seconds(&c->cost, c->grid, d)) /
                     busy) +
            GPU_LAUNCH;
@@ -196,16 +203,13 @@ static double attention_seconds(const Launches *l, const TileKernel *k,
 // The time of whole tiles, on the multiprocessor that has most of them.  While
 // tensor cores multiply, warps issue other instructions.
 static double tiles_seconds(const TileConfig *c, const Device *d) {
-    Group idle = {.bytes = 0};
     double processors = fmax(1, d->multiprocessors);
-    double most = ceil(c->grid / processors) * processors / c->grid;
+    double imbalance = ceil(c->grid / processors) * processors / c->grid;
     double waves = ceil(c->grid / (processors * resident_tiles(c, d)));
-    double products =
-        gpu_call_seconds(&idle, c->flops / d->f16_flops, d) / TILE_SHARE;
     double loads = BYTES * (c->elements[0] + c->elements[1]) /
                    (CACHE_WIDTH * d->clock * processors);
-    return most * fmax(fmax(products, loads),
-                       issue_seconds(&c->cost, c->grid, d)) +
+    return imbalance * fmax(fmax(tile_product_seconds(c, d), loads),
+                            issue_seconds(&c->cost, c->grid, d)) +
            waves * WAVE_LATENCY;
 }
 
@@ -213,9 +217,9 @@ static double config_seconds(const Launches *l, const TileKernel *k,
                              const TileConfig *c, const Device *d) {
     if (k->fusion->call < 0)
         return attention_seconds(l, k, c, d);
-    Group fused = fused_group(l, k->fusion, d, NULL);
-    fused.bytes += 2 * c->workspace + (int64_t)repeated_bytes(l, k, c, d);
-    return fmax(gpu_call_seconds(&fused, 0, d), tiles_seconds(c, d)) +
+    double bytes = fused_bytes(l, k->fusion) + 2 * (double)c->workspace +
+                   repeated_bytes(l, k, c, d);
+    return fmax(memory_seconds(bytes, d), tiles_seconds(c, d)) +
            (c->sum_grid > 0 ? 2 : 1) * GPU_LAUNCH;
 }
 
@@ -253,47 +257,40 @@ static TileModels model_here(Arena *a, const Arguments *arguments) {
 // ---- the choice ----
 
 TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
-    const TileFusion *f = k->fusion;
-    TileTime p = {0};
-    if (f->call >= 0)
-        fused_group(l, f, d, &p.library);
-    else
-        p.library = gpu_seconds(l->plan->graph, &l->plan->group[f->kernel],
-                                &l->kernel[f->kernel], d) +
-                    GPU_LAUNCH;
+    TileTime time = {.library = replaced_seconds(l, k->fusion, d)};
     for (; k != NULL; k = k->second)
-        p.tile += k->ranking[0].seconds[0];
-    return p;
+        time.tile += k->ranking[0].seconds[0];
+    return time;
 }
 
 TileTime tile_time_with_windows(const Launches *l, const TileKernel *k,
                                 int operand, const Device *d) {
     const Graph *g = l->plan->graph;
-    TileFusion own = *k->fusion;
+    TileFusion fusion = *k->fusion;
     TileKernel with = *k;
-    TileTime p = tile_time(l, k, d), apart = {0};
-    int kernel = own.windows[operand];
-    own.prologue[operand] = kernel;
-    with.fusion = &own;
-    fused_group(l, &own, d, &apart.library);
-    p.library = fmin(apart.library, p.tile + apart.library - p.library);
+    TileTime without = tile_time(l, k, d), time;
+    int kernel = fusion.windows[operand];
+    fusion.prologue[operand] = kernel;
+    with.fusion = &fusion;
+    double replaced = replaced_seconds(l, &fusion, d);
+    time.library = fmin(replaced, without.tile + replaced - without.library);
     NodeId n = l->plan->group[kernel].output[0];
     double instructions =
         tile_instructions(&l->kernel[kernel], g->node[n].type);
-    p.tile = INFINITY;
+    time.tile = INFINITY;
     for (int i = 0; i < k->num_configs; i++) {
         TileConfig c = tile_with_prologue(k->config[i], operand, instructions);
-        p.tile = fmin(p.tile, config_seconds(l, &with, &c, d));
+        time.tile = fmin(time.tile, config_seconds(l, &with, &c, d));
     }
-    return p;
+    return time;
 }
 
-static bool is_faster(const TileFusion *f, TileTime p) {
-    return !f->fused && p.library >= TILE_GAIN * p.tile;
+static bool is_faster(const TileFusion *f, TileTime time) {
+    return !f->fused && time.library >= TILE_GAIN * time.tile;
 }
 
-// A kernel that is launched all the same is no prologue.  Whether there was
-// one.
+// A kernel that is launched all the same is no prologue.  Returns whether it
+// dropped one.
 static bool drop_prologues(const TileFusions *f) {
     bool found = false;
     for (int i = 0; i < f->num_prologues; i++) {
@@ -315,8 +312,8 @@ static int mark_taken(Arena *a, const Launches *l, bool all,
     const TileKernel *k = codegen_tile_kernels(l, models, a);
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
-        TileTime p = tile_time(l, &k[i], models->model[0].device);
-        f->fusion[i].taken = all || is_faster(&f->fusion[i], p);
+        TileTime time = tile_time(l, &k[i], models->model[0].device);
+        f->fusion[i].taken = all || is_faster(&f->fusion[i], time);
         taken += f->fusion[i].taken;
     }
     return taken;
@@ -627,8 +624,8 @@ static void round_plan(Arena *a, const char *folder, Jobs *jobs) {
     } while (jobs->num_attempts > before && jobs->num_attempts < processors());
 }
 
-// Keeps code that does not spill, else the code that spills least.  A candidate
-// that fails ends the search.
+// Keeps code that does not spill, else the code that spills least.  The error
+// of a candidate counts only if all fail.
 static void keep(const Jobs *jobs, Job *job, const Attempt *m) {
     if (job->done) {
         free(m->code.bytes);
@@ -636,7 +633,6 @@ static void keep(const Jobs *jobs, Job *job, const Attempt *m) {
     }
     if (m->failed) {
         job->error = m->error;
-        job->done = true;
         return;
     }
     uint32_t frame = tile_frame(&m->code);

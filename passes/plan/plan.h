@@ -1,5 +1,6 @@
 // The plan: a program's launches on one device, computed once when its graphs
-// are final.  codegen, costs, tools and comparisons read it.
+// are final.  codegen, costs, tools and comparisons read it.  Then tools/tile.c
+// chooses tile fusions by their costs: it alone writes to them.
 #ifndef PASSES_PLAN_PLAN_H
 #define PASSES_PLAN_PLAN_H
 

@@ -31,7 +31,7 @@ typedef struct {
     bool fused;    // a part of it can be part of a library fusion
     int launches; // of tile kernels: 1, or 2 if the second adds partial sums or
                   // computes the gradients of keys and values
-    bool taken;   // by the plan's device, see tools/tile.c
+    bool taken;   // chosen after the plan, as prologue is: see tools/tile.c
 } TileFusion;
 
 // A kernel whose results contractions read, each of which can apply it.  It is
