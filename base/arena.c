@@ -6,6 +6,7 @@
 #include "base/arena.h"
 
 #include "base/exits.h"
+#include "base/round_up.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -84,7 +85,7 @@ static void *allocate(Arena *a, size_t bytes) {
     enum { ALIGN = _Alignof(max_align_t) };
     if (bytes > SIZE_MAX - ALIGN)
         out_of_memory();
-    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    bytes = align_up(bytes, ALIGN);
     if (a->block == NULL || bytes > a->block->size - a->block->used)
         add_block(a, bytes);
     void *p = (char *)a->block->data + a->block->used;

@@ -15,6 +15,8 @@
 
 #include "codegen/emit.h"
 
+#include "base/round_up.h"
+
 long long workspace_offset(const Emit *e, NodeId n) {
     return (long long)e->workspace[n - e->group->first];
 }
@@ -197,19 +199,19 @@ static void run_divide(const Emit *e, Run *r) {
     Division d = e->group->division;
     int64_t parts = d.team > 1 ? d.team : d.chunks, least = INT64_MAX;
     int64_t columns = r->count / d.tiles, tx = threads_along(columns);
-    int64_t own = (parts + BLOCK_THREADS / tx - 1) / (BLOCK_THREADS / tx);
-    int64_t all = (columns + tx - 1) / tx, most_columns = 1;
+    int64_t own = divide_up(parts, BLOCK_THREADS / tx);
+    int64_t all = divide_up(columns, tx), most_columns = 1;
     if (r->sums == 1)
         most_columns = all < MOST ? all : MOST;
     for (int64_t n = 1; n == 1 || n <= most_columns; n++) {
         int64_t most = times * LOADS / (n * r->sums);
-        int64_t turns = (own + most - 1) / most;
-        int64_t waits = turns * ((all + n - 1) / n);
+        int64_t turns = divide_up(own, most);
+        int64_t waits = turns * divide_up(all, n);
         if (waits >= least)
             continue;
         least = waits;
         r->per = n;
-        r->rows = (own + turns - 1) / turns;
+        r->rows = divide_up(own, turns);
     }
 }
 

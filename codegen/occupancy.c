@@ -6,6 +6,7 @@
 // of an H200 are 29 KB.  Resident blocks and rows that are read together add to
 // them, and both need registers.  The cost model estimates these.
 
+#include "base/round_up.h"
 #include "codegen/emit.h"
 #include "codegen/kernel/cost.h"
 
@@ -112,7 +113,7 @@ static void divide_tail(Arena *a, const Block *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_CALL && strcmp(s->value->name, "grid_sum") == 0) {
             const Expr **rows = &s->value->arg[ROWS];
-            *rows = x_kind(a, X_GPU, (3 * (*rows)->integer + 3) / 4);
+            *rows = x_kind(a, X_GPU, divide_up(3 * (*rows)->integer, 4));
         }
         divide_tail(a, &s->body);
         divide_tail(a, &s->other);
@@ -128,7 +129,7 @@ static int least_blocks(const KernelCost *k, int most) {
 
 void choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[DEVICE_PLAN], all = e->g->multiprocessors;
-    int most = (blocks + all - 1) / all;
+    int most = (int)divide_up(blocks, all);
     KernelCost k = tree_cost(tree, blocks, e->device->act);
     Rows r = {.e = e, .loop = find_loop(&tree->body)};
     if (r.loop != NULL)

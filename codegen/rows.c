@@ -7,6 +7,8 @@
 
 #include "codegen/emit.h"
 
+#include "base/round_up.h"
+
 // Bytes for vectors before registers spill.  A thread has 512 bytes with two
 // resident blocks on a multiprocessor.
 enum { MAX_BYTES = 448, SUM_BYTES = 32 };
@@ -328,11 +330,11 @@ static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
 // Vectors of a row that a thread holds at once, if it should have at most so
 // many; a warp may be too few threads for that.
 static int64_t vectors_held(const Emit *e, int64_t most) {
-    int64_t own = (e->group->columns + 7) / 8, threads = 1;
+    int64_t own = divide_up(e->group->columns, 8), threads = 1;
     int64_t limit = e->group->columns > 1024 ? BLOCK_THREADS : 32;
     while (threads < limit && own > threads * most)
         threads *= 2;
-    return is_numbered(e) ? (own + threads - 1) / threads : 1;
+    return is_numbered(e) ? divide_up(own, threads) : 1;
 }
 
 // Bytes of sums over rows, which a thread holds for all of them.
@@ -352,7 +354,7 @@ static int64_t live_bytes(const Emit *e, RowBytes bytes, int vectors) {
 // blocks.  Two threads or more are side by side, so that an access of 16 bytes
 // each is of whole sectors.
 static int row_vectors(const Emit *e, RowBytes bytes) {
-    int64_t half = ((e->group->columns + 7) / 8 + 1) / 2;
+    int64_t half = divide_up(e->group->columns, 16);
     int vectors = has_several(e) ? MAX_VECTORS : 1;
     vectors = half < vectors ? (half > 1 ? (int)half : 1) : vectors;
     while (vectors > 1 && live_bytes(e, bytes, vectors) > MAX_BYTES)

@@ -5,6 +5,7 @@
 #ifndef CODEGEN_TILE_H
 #define CODEGEN_TILE_H
 
+#include "base/round_up.h"
 #include "codegen/emit.h"
 
 // The tile of the result that a block computes, BM x BN, the elements of the
@@ -81,9 +82,6 @@ typedef struct {
 // ---- tile_print.c ----
 
 void tile_print(Text *t, const TileSchedule *s);
-
-// a / b, rounded up.
-int64_t divide_up(int64_t a, int64_t b);
 
 // Tiles of the result, of which each has a block, or one for each part.
 int64_t tile_count(const TileSchedule *s);

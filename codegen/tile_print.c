@@ -4,10 +4,6 @@
 #include "codegen/program.h"
 #include "codegen/tile.h"
 
-int64_t divide_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 // Rows of a tile whose parts a block adds; columns whose partial sums it adds,
 // and those of a column that it reads at once.
 enum { PART_ROWS = 16, SUM_COLUMNS = 16, SUM_ROWS = 128, SUM_WARPS = 4 };

@@ -3,6 +3,8 @@
 
 #include "codegen/emit.h"
 
+#include "base/round_up.h"
+
 #include <string.h>
 
 // ---- pools ----
@@ -288,8 +290,8 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
 
 // The most windows that contain a pixel, along each axis.
 static Pool windows_near(Pool w) {
-    w.rows = (w.rows + w.stride[0] - 1) / w.stride[0];
-    w.columns = (w.columns + w.stride[1] - 1) / w.stride[1];
+    w.rows = divide_up(w.rows, w.stride[0]);
+    w.columns = divide_up(w.columns, w.stride[1]);
     return w;
 }
 

@@ -2,6 +2,8 @@
 // Attention: its sizes.
 #include "ir/attention.h"
 
+#include "base/round_up.h"
+
 #include <math.h>
 
 Attention attention_of(const Graph *g, const Node *n) {
@@ -32,7 +34,7 @@ int64_t attention_value(const Attention *s, int64_t h) {
 }
 
 int64_t attention_row(const Attention *s) {
-    return (s->positions + 3) / 4 * 4;
+    return round_up(s->positions, 4);
 }
 
 int64_t attention_numbers(const Attention *s) {

@@ -3,6 +3,8 @@
 
 #include "passes/fuse.h"
 
+#include "base/round_up.h"
+
 void store(const Facts *f, Stored *s, NodeId n, Reason why) {
     if (summary(f, base_of(f, n))->immediate) // never in memory
         return;
@@ -46,7 +48,7 @@ static int64_t demand(const Facts *f, NodeId n) {
     for (int i = 0; i < 2 && (facts(f, n) & WINDOW); i++) {
         int64_t window = node_ints(d, ATTR_window, i, 1);
         int64_t stride = gradient ? node_ints(d, ATTR_stride, i, 1) : 1;
-        count *= (window + stride - 1) / stride;
+        count *= divide_up(window, stride);
     }
     return count;
 }
@@ -78,7 +80,7 @@ static int64_t times(const Facts *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
     bool once = !is_inline(f, arg) || f->padded_store[n] || count <= 1 ||
                 count == rows_of(f, n) || is_kept(f, n, arg);
-    return once ? 1 : (demand(f, n) + count - 1) / count;
+    return once ? 1 : divide_up(demand(f, n), count);
 }
 
 // The gradient of a pool that one kernel stores and no other asks for, for each

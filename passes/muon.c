@@ -14,6 +14,7 @@
 // those of different sizes can too: where the arithmetic that this adds takes
 // less time than the launches that it saves.
 
+#include "base/round_up.h"
 #include "passes/update.h"
 
 #include <math.h>
@@ -72,10 +73,6 @@ static NodeId iterate(Graph *g, NodeId x, const double *c) {
 }
 
 // ---- batches ----
-
-static int64_t rounded(int64_t size) {
-    return (size + 7) / 8 * 8;
-}
 
 static double flops(int64_t rows, int64_t columns, int count, int64_t times) {
     double r = (double)(rows < columns ? rows : columns);
@@ -162,11 +159,12 @@ static void find_batches(Muon *m, int updates) {
     for (int i = 0; i < updates; i++) {
         Type t = *m->u[i].g->node[m->matrix[i]].type;
         m->next[i] = -1;
-        batch_add(m, (Batch){.first = i,
-                             .last = i,
-                             .count = 1,
-                             .rows = rounded(t.dim[0]),
-                             .columns = rounded(type_count(&t) / t.dim[0])});
+        batch_add(m,
+                  (Batch){.first = i,
+                          .last = i,
+                          .count = 1,
+                          .rows = round_up(t.dim[0], 8),
+                          .columns = round_up(type_count(&t) / t.dim[0], 8)});
     }
     while (batches_join(m))
         continue;

@@ -3,6 +3,8 @@
 
 #include "runtime/device.h"
 
+#include "base/round_up.h"
+
 #include <string.h>
 
 const char *rt_call_name(RtCallKind kind) {
@@ -40,7 +42,7 @@ void rt_device_write(RtDevice *d, size_t to, const void *from, size_t bytes) {
 }
 
 static RtRange inside(size_t begin, size_t end, size_t unit) {
-    begin = (begin + unit - 1) / unit * unit;
+    begin = align_up(begin, unit);
     end = end / unit * unit;
     return (RtRange){begin, end > begin ? end : begin};
 }

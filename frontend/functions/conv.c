@@ -2,6 +2,8 @@
 
 #include "frontend/functions/functions.h"
 
+#include "base/round_up.h"
+
 #include <string.h>
 
 // ---- windows ----
@@ -136,7 +138,7 @@ void conv_warn(Expansion *e) {
                                "%lld channels are not a multiple of 8",
                                (long long)p->channels);
         diag_note(d, "in 16 bits the GPU computes them as %lld",
-                  (long long)((p->channels + 7) / 8 * 8));
+                  (long long)round_up(p->channels, 8));
     }
 }
 

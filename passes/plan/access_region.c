@@ -5,6 +5,8 @@
 
 #include "passes/plan/access_region.h"
 
+#include "base/round_up.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +140,7 @@ static void need_view(Type from, Type to, const Box *box, Box *need) {
         return;
     }
     need->low[first] = low / each;
-    need->high[first] = (high + each - 1) / each;
+    need->high[first] = divide_up(high, each);
     need->loose |= low % each != 0 || high % each != 0;
 }
 

@@ -6,6 +6,8 @@
 
 #include "passes/plan/group.h"
 
+#include "base/round_up.h"
+
 #include <math.h>
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
@@ -33,8 +35,8 @@ int grid_within(int64_t blocks, int limit) {
 
 // Blocks that keep the device busy.
 static int space_blocks(const Graph *g, const Type *space) {
-    int64_t vectors = (type_count(space) + 7) / 8;
-    int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    int64_t vectors = divide_up(type_count(space), 8);
+    int64_t blocks = divide_up(vectors, BLOCK_THREADS);
     return grid_within(device_spread(g, blocks), device_grid(g));
 }
 
@@ -50,7 +52,7 @@ int space_grid(const Graph *g, const Type *space, bool host) {
 // waits twice for its counter, and once for the loads of a time.
 static int64_t tail_waits(int64_t chunks, int64_t numbers) {
     enum { AT_A_TIME = 28 * BLOCK_THREADS };
-    return 2 + (chunks * numbers + AT_A_TIME - 1) / AT_A_TIME;
+    return 2 + divide_up(chunks * numbers, AT_A_TIME);
 }
 
 enum { FEW = 6 }; // waits of a last block
@@ -65,7 +67,7 @@ int threads_along(int64_t vectors) {
 // The part of a block's threads that have a vector.
 static double busy_threads(int64_t vectors) {
     int64_t threads = threads_along(vectors);
-    int64_t turns = (vectors + threads - 1) / threads;
+    int64_t turns = divide_up(vectors, threads);
     return (double)vectors / (double)(turns * threads);
 }
 
@@ -102,7 +104,7 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
 // A team of about the root of the blocks, if that has fewer waits.
 static int team_of(int64_t chunks, int64_t numbers) {
     int64_t team = (int64_t)ceil(sqrt((double)chunks));
-    int64_t teams = (chunks + team - 1) / team;
+    int64_t teams = divide_up(chunks, team);
     bool fewer = tail_waits(team, numbers) + tail_waits(teams, numbers) <
                  tail_waits(chunks, numbers);
     return fewer ? (int)team : 1;
@@ -131,8 +133,8 @@ Division space_division(const Graph *g, const Workspace *s) {
 }
 
 static int rows_grid(const Graph *g, const Type *space) {
-    int64_t rows = space_rows(space), vectors = (type_count(space) + 7) / 8;
-    int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    int64_t rows = space_rows(space), vectors = divide_up(type_count(space), 8);
+    int64_t blocks = divide_up(vectors, BLOCK_THREADS);
     return grid_within(blocks < rows ? blocks : rows,
                        RESIDENT_ROWS * g->multiprocessors);
 }

@@ -9,14 +9,14 @@
 
 #include "passes/plan/group.h"
 
+#include "base/round_up.h"
+
 bool group_is_multi_tensor(GroupKind kind) {
     return group_info[kind].blocks == BY_CHUNK;
 }
 
 int64_t chunk_count(int64_t elements) {
-    return elements <= CHUNK_ELEMENTS
-               ? 1
-               : (elements + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS;
+    return elements == 0 ? 1 : divide_up(elements, CHUNK_ELEMENTS);
 }
 
 // A scalar is not worth a chunk: each reader of the number adds it.

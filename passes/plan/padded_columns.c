@@ -7,6 +7,8 @@
 
 #include "passes/plan/group.h"
 
+#include "base/round_up.h"
+
 enum { VECTOR = 8 };
 
 // Whether n cuts rows of `columns` off longer ones of a tensor in memory.
@@ -42,7 +44,7 @@ static bool allows_margin(const Graph *g, const Group *group, NodeId n,
 
 int64_t group_columns(const Graph *g, const Group *group) {
     int64_t own = space_columns(group->iteration_space);
-    int64_t columns = (own + VECTOR - 1) / VECTOR * VECTOR;
+    int64_t columns = round_up(own, VECTOR);
     bool cuts = false;
     if (group->kind != GROUP_ROWS || own <= 1 || own == columns)
         return own;

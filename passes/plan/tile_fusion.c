@@ -2,6 +2,8 @@
 
 #include "passes/plan/tile_fusion.h"
 
+#include "base/round_up.h"
+
 typedef struct {
     const Graph *g;
     const LibraryFusions *fusions;
@@ -122,7 +124,7 @@ static bool is_epilogue(const Search *s, const Group *group, NodeId call) {
 // Bytes of partial sums, written and read.
 static int64_t partial_bytes(const Graph *g, const Group *group, NodeId call) {
     TileSpace space = tile_space(g, call);
-    int64_t blocks = (space.rows + TILE_ROWS - 1) / TILE_ROWS;
+    int64_t blocks = divide_up(space.rows, TILE_ROWS);
     return 2 * (int64_t)sizeof(float) * blocks * space.columns *
            tile_slots(g, group, NO_NODE).count;
 }

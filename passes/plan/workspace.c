@@ -8,6 +8,8 @@
 
 #include "passes/plan/group.h"
 
+#include "base/round_up.h"
+
 int reduce_slots(const Graph *g, NodeId n) {
     return g->node[n].op == OP_var ? 2 : 1;
 }
@@ -77,5 +79,5 @@ int workspace_counters(const Workspace *s) {
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_CHECK ? 1 : 2;
     Division d = space_division(s->graph, s);
-    return d.team > 1 ? 1 + (d.chunks + d.team - 1) / d.team : d.tiles;
+    return d.team > 1 ? 1 + divide_up(d.chunks, d.team) : d.tiles;
 }

@@ -5,6 +5,8 @@
 
 #include "runtime/cuda/tune/tune.h"
 
+#include "base/round_up.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +44,7 @@ static size_t sparse_bytes(RtCuda *c, RtRange absent[2], size_t *elsewhere) {
     if (!rt_sparse_unit(&c->gpu, &unit, &e))
         rt_end(e.status, "%s", e.text);
     *elsewhere = rt_device_absent(&c->device, unit, absent);
-    return bytes > SIZE_MAX - unit ? SIZE_MAX
-                                   : (bytes + unit - 1) / unit * unit;
+    return bytes > SIZE_MAX - unit ? SIZE_MAX : align_up(bytes, unit);
 }
 
 static size_t needed(RtDevice *d) {

@@ -3,6 +3,7 @@
 // an error by a call that must not return; it jumps back to the start of
 // decoding.
 
+#include "base/round_up.h"
 #include "runtime/data/decode.h"
 #include "runtime/library.h"
 
@@ -238,10 +239,6 @@ static unsigned reduction(const RtDecoding *d, unsigned h, unsigned w) {
     return by;
 }
 
-static size_t rounded(size_t n, int to) {
-    return (n + (size_t)to - 1) / (size_t)to * (size_t)to;
-}
-
 // The most that the library allocates for an image: two bytes for each
 // coefficient of all colours if there are several scans, rows of blocks with
 // those above and below, and rows at full size.
@@ -251,8 +248,8 @@ static size_t bytes_for(const RtJpeg *library, j_decompress_ptr j) {
     size_t bytes = FIXED + (size_t)j->output_width * 4;
     for (int i = 0; i < j->num_components; i++) {
         const jpeg_component_info *c = &j->comp_info[i];
-        size_t w = rounded(c->width_in_blocks, c->h_samp_factor);
-        size_t h = rounded(c->height_in_blocks, c->v_samp_factor);
+        size_t w = align_up(c->width_in_blocks, (size_t)c->h_samp_factor);
+        size_t h = align_up(c->height_in_blocks, (size_t)c->v_samp_factor);
         if (all)
             bytes += w * h * sizeof(JBLOCK) + h * sizeof(JBLOCKROW);
         bytes += w * DCTSIZE * (size_t)(CONTEXT * c->v_samp_factor);

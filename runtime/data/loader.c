@@ -13,6 +13,7 @@
 // stopped: the loader is then stalled and left as it is.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/round_up.h"
 #include "runtime/data/data.h"
 #include "runtime/report/trace.h"
 
@@ -89,7 +90,7 @@ static int64_t own_before(const RtLoaderConfig *p, int64_t before) {
 static int64_t in_lockstep(const RtLoaderConfig *p, int64_t i, int64_t count) {
     int64_t round = 0, shards;
     for (;; round++, i -= shards) {
-        shards = (count - round + p->rounds - 1) / p->rounds;
+        shards = divide_up(count - round, p->rounds);
         if (i < shards)
             return i * p->rounds + round;
     }

@@ -6,6 +6,8 @@
 // block of zeros ends the archive, so a file without one is truncated.
 #include "runtime/data/data.h"
 
+#include "base/round_up.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -194,7 +196,7 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e) {
             good = refuse_link(t, e);
         if (!good)
             return false;
-        t->at = first + (bytes + BLOCK - 1) / BLOCK * BLOCK;
+        t->at = first + align_up(bytes, BLOCK);
         if (is_file(type)) {
             *m = (RtTarMember){t->name, first, bytes};
             return true;

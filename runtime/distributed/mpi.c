@@ -14,6 +14,7 @@
 // share a core.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/round_up.h"
 #include "runtime/distributed/distributed.h"
 #include "runtime/library.h"
 
@@ -215,7 +216,7 @@ static bool advance(Mpi *m) {
         return false;
     size_t left = m->sum.count - m->sum.done;
     size_t piece = left < PIECE_FLOATS ? left : PIECE_FLOATS;
-    int share = (int)((piece + (size_t)m->size - 1) / (size_t)m->size);
+    int share = (int)divide_up((int64_t)piece, m->size);
     switch (m->sum.next) {
     case READ:
         m->sum.next = send_terms(m, piece, share);

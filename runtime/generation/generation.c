@@ -5,6 +5,7 @@
 // text on each device.
 
 #include "runtime/generation/generation.h"
+#include "base/round_up.h"
 #include "runtime/data/data.h"
 
 #include <math.h>
@@ -153,7 +154,7 @@ static bool scores_check(const RtGeneration *g, RtError *e) {
 static size_t window_first(const RtGeneration *g) {
     size_t half = (size_t)(g->length + 1) / 2, most = (size_t)g->length;
     size_t over = g->text.count > most ? g->text.count - most : 0;
-    return (over + half - 1) / half * half;
+    return align_up(over, half);
 }
 
 // Runs the step for all tokens that the caches lack.

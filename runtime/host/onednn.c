@@ -13,6 +13,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/host/onednn.h"
+#include "base/round_up.h"
 #include "runtime/host/host.h"
 
 #include <stdio.h>
@@ -85,7 +86,7 @@ struct RtContractions {
 };
 
 static void grow(size_t *to, size_t bytes) {
-    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    bytes = align_up(bytes, ALIGN);
     if (bytes > *to)
         *to = bytes;
 }

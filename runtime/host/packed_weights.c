@@ -7,6 +7,8 @@
 
 #include "runtime/host/host.h"
 
+#include "base/round_up.h"
+
 #include <stdlib.h>
 
 enum { ALIGN = 64 };
@@ -54,7 +56,7 @@ static void list_call(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     if (bytes == 0 || b >= w->state_bytes || find(w, call, b) != NULL)
         return;
     w->packed[w->count++] = (Packed){call, b, w->bytes};
-    w->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    w->bytes += align_up(bytes, ALIGN);
 }
 
 static bool predicts(const RtStep *step) {

@@ -3,6 +3,8 @@
 
 #include "runtime/host/host.h"
 
+#include "base/round_up.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@ static size_t workspace_bytes(const RtPlan *plan) {
     for (int i = 0; i < plan->num_tiles; i++)
         if (plan->tile[i].config->workspace > most)
             most = plan->tile[i].config->workspace;
-    return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return align_up(most, ALIGNMENT);
 }
 
 // Arguments of any tile kernel, at most.

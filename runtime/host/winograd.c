@@ -8,6 +8,8 @@
 // results repeat.
 #include "runtime/host/onednn.h"
 
+#include "base/round_up.h"
+
 // Measured: below these, direct convolution is as fast or faster.
 enum {
     SIDE = 4,
@@ -34,7 +36,7 @@ static bool has_channels(const RtCall *c) {
 }
 
 bool rt_winograd_is_faster(const RtCall *c) {
-    int64_t high = (c->oh + SIDE - 1) / SIDE, wide = (c->ow + SIDE - 1) / SIDE;
+    int64_t high = divide_up(c->oh, SIDE), wide = divide_up(c->ow, SIDE);
     return is_plain(c) && is_same(c) && has_channels(c) &&
            c->n * high * wide >= MIN_SQUARES &&
            (int64_t)c->oh * c->ow >= MIN_USED * high * wide;

@@ -10,6 +10,8 @@
 
 #include "runtime/host/host.h"
 
+#include "base/round_up.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,12 +69,12 @@ static Product product_of(const RtCall *c) {
 }
 
 static int64_t panels_of(const Product *p) {
-    return (p->columns + WIDE - 1) / WIDE;
+    return divide_up(p->columns, WIDE);
 }
 
 static size_t rounded(int64_t floats) {
     size_t bytes = (size_t)floats * sizeof(float);
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return align_up(bytes, ALIGN);
 }
 
 // ---- plan ----
@@ -250,8 +252,7 @@ static void row_share(void *arg, int me, int members) {
 static void matmul_share(void *arg, int me, int members) {
     const Product *p = arg;
     size_t first, last;
-    rt_team_share((size_t)(p->rows + TALL - 1) / TALL, me, members, &first,
-                  &last);
+    rt_team_share((size_t)divide_up(p->rows, TALL), me, members, &first, &last);
     int64_t begin = (int64_t)first * TALL, end = (int64_t)last * TALL;
     bool ta = p->call->ta;
     size_t row = ta ? 1 : (size_t)p->depth, step = ta ? (size_t)p->rows : 1;
@@ -322,8 +323,7 @@ static void window_copy(const Product *p, int64_t pixel, float *to) {
 static void conv_share(void *arg, int me, int members) {
     const Product *p = arg;
     size_t first, last, depth = (size_t)p->depth, k = (size_t)p->call->k;
-    rt_team_share((size_t)(p->rows + ROWS - 1) / ROWS, me, members, &first,
-                  &last);
+    rt_team_share((size_t)divide_up(p->rows, ROWS), me, members, &first, &last);
     float *windows =
         p->windows + (size_t)me * (rounded(ROWS * p->depth) / sizeof(float));
     for (size_t block = first; block < last; block++) {

@@ -3,6 +3,7 @@
 // its rate rises by one factor from step to step, until the loss rises, too.
 // The rates of the steepest and of the least loss are those to try.
 #include "base/exits.h"
+#include "base/round_up.h"
 #include "tools/compare/variant.h"
 
 #include <inttypes.h>
@@ -219,7 +220,7 @@ static int search(Arena *a, Search *s) {
 // ---- printing ----
 
 static void table_print(Text *t, const Search *s) {
-    int each = (s->count + LINES - 1) / LINES;
+    int each = (int)divide_up(s->count, LINES);
     text_add(t, "%8s%12s%12s%12s\n", "step", "rate", "loss", "smoothed");
     for (int i = 0; i < s->count; i++) {
         const Point *p = &s->point[i];

@@ -1,6 +1,8 @@
 // Overlap: when sums over ranks begin and end beside the backward pass.
 #include "tools/plan/plan.h"
 
+#include "base/round_up.h"
+
 #include <math.h>
 
 // Seconds from the begin of a step to the end of so many launches.
@@ -33,8 +35,8 @@ static void optimizer_fill(Arena *a, Timeline *t, const Plan *plan) {
 }
 
 void shards_of_rank(int shards, int ranks, int rank, int *first, int *end) {
-    *first = (int)(((int64_t)rank * shards + ranks - 1) / ranks);
-    *end = (int)(((int64_t)(rank + 1) * shards + ranks - 1) / ranks);
+    *first = (int)(divide_up((int64_t)rank * shards, ranks));
+    *end = (int)(divide_up((int64_t)(rank + 1) * shards, ranks));
 }
 
 double update_seconds(const Timeline *t, int ranks) {

@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/kernels/kernels.h"
 
+#include "base/round_up.h"
 #include "runtime/cuda/driver/driver.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static const char *next(const RtTrainer *t, const char **at,
         return NULL;
     memcpy(h, *at, sizeof *h);
     const char *code = *at + sizeof *h;
-    *at = code + (h->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *at = code + align_up(h->length, ALIGNMENT);
     return code;
 }
 

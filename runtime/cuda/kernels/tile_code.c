@@ -4,6 +4,8 @@
 
 #include "runtime/cuda/kernels/kernels.h"
 
+#include "base/round_up.h"
+
 #include <stdlib.h>
 
 // One thread: the compiler chooses the threads of a block, and the driver asks
@@ -179,7 +181,7 @@ size_t rt_tiles_workspace(const RtTiles *k) {
         for (int c = 0; c < k->tile[i].num_configs; c++)
             if (rt_tiles_has(k, i, c) && k->tile[i].config[c].workspace > most)
                 most = k->tile[i].config[c].workspace;
-    return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return align_up(most, ALIGNMENT);
 }
 
 void rt_tiles_bind(RtTiles *k, CUdeviceptr workspace) {

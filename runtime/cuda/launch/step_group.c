@@ -13,6 +13,8 @@
 
 #include "runtime/cuda/launch/launch.h"
 
+#include "base/round_up.h"
+
 #include <string.h>
 
 // Limits of a group: its launches, beside more of which the launch of a graph
@@ -187,7 +189,7 @@ static bool may_hold(const RtCuda *c, int ahead) {
 
 // A group begins with a set of slots.
 static void begin_group(RtCuda *c) {
-    int set = (c->copies.next + c->group.steps - 1) / c->group.steps % 2;
+    int set = (int)divide_up(c->copies.next, c->group.steps) % 2;
     c->group.first = c->copies.next = set * c->group.steps;
 }
 

@@ -3,9 +3,11 @@
 
 #include "runtime/cuda/libraries/libraries.h"
 
+#include "base/round_up.h"
+
 static size_t aligned(int64_t bytes) {
     enum { ALIGNMENT = 256 };
-    return ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return align_up((size_t)bytes, ALIGNMENT);
 }
 
 RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes,

@@ -3,10 +3,12 @@
 
 #include "runtime/cuda/memory/memory.h"
 
+#include "base/round_up.h"
+
 enum { ALIGNMENT = 256 };
 
 static size_t aligned(size_t bytes) {
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return align_up(bytes, ALIGNMENT);
 }
 
 // Inputs are parts of the arena, so their sizes do not overflow.  Row numbers

@@ -3,6 +3,8 @@
 
 #include "runtime/cuda/memory/memory.h"
 
+#include "base/round_up.h"
+
 #include <string.h>
 
 enum { SLOT_BYTES = 8 << 20, ALIGNMENT = 64 };
@@ -75,7 +77,7 @@ bool rt_staging_write(RtStaging *s, CUdeviceptr to, const void *from,
                                                   some, s->stream),
                             e, "copy %zu bytes to the GPU", some))
             return false;
-        slot->used += (some + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        slot->used += align_up(some, ALIGNMENT);
         p += some;
         to += some;
         bytes -= some;
