@@ -204,6 +204,10 @@ enum {
 // H200 has.
 enum { GENERIC_MULTIPROCESSORS = 132, MAX_MULTIPROCESSORS = 1 << 16 };
 
+// Offsets are multiples of it, so that a kernel may read and write whole
+// vectors up to the end of its tensor.
+enum { ARENA_ALIGNMENT = 256 };
+
 // Called when a graph can have no more nodes; does not return.
 typedef void GraphFull(const Graph *g);
 

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { ALIGNMENT = 256, MAX_OPERANDS = 3, NUM_KNOWN = 1024 };
+enum { MAX_OPERANDS = 3, NUM_KNOWN = 1024 };
 
 // A pointwise node without attributes: its type follows from these.
 typedef struct {
@@ -168,9 +168,9 @@ static bool check_offset(Verifier *v, NodeId id) {
         return true;
     if (!(v->g->facts & PLANNED))
         return broken(v, 10, id, "it has an offset before there is a plan");
-    if (n->offset < 0 || n->offset % ALIGNMENT != 0)
+    if (n->offset < 0 || n->offset % ARENA_ALIGNMENT != 0)
         return broken(v, 10, id, "offset %lld is not a multiple of %d",
-                      (long long)n->offset, ALIGNMENT);
+                      (long long)n->offset, ARENA_ALIGNMENT);
     if (__builtin_add_overflow(n->offset, graph_bytes(v->g, n->type), &end) ||
         end > v->g->arena_bytes)
         return broken(v, 10, id, "it does not end inside the arena");

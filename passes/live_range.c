@@ -2,14 +2,13 @@
 
 #include "passes/live_range.h"
 
+#include "base/round_up.h"
 #include "passes/plan/fork.h"
 #include "passes/plan/tile_fusion.h"
 
-enum { SLOT = 256 };
-
 int64_t slot_bytes(const Graph *g, NodeId n) {
     int64_t bytes = graph_bytes(g, g->node[n].type);
-    return (bytes + SLOT - 1) / SLOT * SLOT;
+    return round_up(bytes, ARENA_ALIGNMENT);
 }
 
 int64_t leaves_bytes(const Graph *g, bool states) {

@@ -12,8 +12,7 @@ typedef struct {
 
 // ---- live_range.c ----
 
-// Whole multiples of 256 bytes, so that a kernel may read and write whole
-// vectors up to the end of its tensor.
+// Bytes of a tensor in the arena: a multiple of ARENA_ALIGNMENT.
 int64_t slot_bytes(const Graph *g, NodeId n);
 
 // Slots of the states, or else of the inputs and caches.

@@ -57,8 +57,9 @@ static const char *check_range(const Replay *r, NodeId n) {
     Held h = range_of(r->g, n);
     if (h.begin < 0 || h.end > r->g->arena_bytes - r->fusions.bytes)
         return arena_format(r->arena, "%%%u is outside the arena", n);
-    if (h.begin % 256 != 0)
-        return arena_format(r->arena, "%%%u is not aligned to 256 bytes", n);
+    if (h.begin % ARENA_ALIGNMENT != 0)
+        return arena_format(r->arena, "%%%u is not aligned to %d bytes", n,
+                            ARENA_ALIGNMENT);
     return NULL;
 }
 

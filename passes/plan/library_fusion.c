@@ -7,6 +7,7 @@
 
 #include "passes/plan/library_fusion.h"
 
+#include "base/round_up.h"
 #include "passes/plan/probe.h"
 
 #include <math.h>
@@ -454,8 +455,7 @@ static void find_backward(Search *s, int norm) {
 // ---- all of a graph ----
 
 int64_t form_bytes(int64_t channels) {
-    enum { SLOT = 256 };
-    return (4 * channels + SLOT - 1) / SLOT * SLOT;
+    return round_up(4 * channels, ARENA_ALIGNMENT);
 }
 
 static void assign_forms(const Graph *g, LibraryFusions *r) {
