@@ -236,6 +236,10 @@ struct Graph {
 
 Graph *graph_new(Arena *a, const char *name);
 
+static inline const Node *graph_node(const Graph *g, NodeId n) {
+    return &g->node[n];
+}
+
 // Adds a node and returns it, or an equal node that is there already (effects
 // and input, param, state and workspace are never merged, nor nodes of
 // different groups: set n.group to -1 before fuse).  Commutative operands are

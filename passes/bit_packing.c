@@ -56,10 +56,6 @@ typedef struct {
     NodeId *now;
 } BitPacking;
 
-static const Node *at(const BitPacking *b, NodeId n) {
-    return &b->old->node[n];
-}
-
 // ---- which kernels ----
 
 // Whether the lanes of the group's kernel are neighbours in every tensor that
@@ -94,7 +90,7 @@ static void find_groups(BitPacking *b) {
 
 // The bits of an element of n; 0 if it may need more than four.
 static int bits_of(const BitPacking *b, NodeId n) {
-    const Node *d = at(b, n);
+    const Node *d = graph_node(b->old, n);
     if (d->type->dtype == BOOL)
         return 1;
     if (d->op != OP_max_pool_index)
@@ -108,8 +104,9 @@ static int bits_of(const BitPacking *b, NodeId n) {
 static bool can_pack(const BitPacking *b, NodeId n) {
     int k = b->owner[n];
     return k != NONE && b->contiguous[k] && b->stored[n] &&
-           at(b, n)->op != OP_pack &&
-           type_has_shape(at(b, n)->type, b->group[k].iteration_space);
+           graph_node(b->old, n)->op != OP_pack &&
+           type_has_shape(graph_node(b->old, n)->type,
+                          b->group[k].iteration_space);
 }
 
 // The tensor of another group that operand n of group k is, perhaps behind
@@ -122,13 +119,13 @@ static NodeId source_of(const BitPacking *b, NodeId n, int k) {
 
 // How node n of group k uses a tensor that is its operand.
 static Use use_of(const BitPacking *b, NodeId n, NodeId tensor, int k) {
-    const Node *d = at(b, n);
+    const Node *d = graph_node(b->old, n);
     if (!b->contiguous[k])
         return (Use){.kind = USE_FULL};
     if (bits_of(b, tensor) > 0)
         return (Use){.kind = USE_PACKED};
     for (int i = 0; i < 2 && (d->op == OP_le || d->op == OP_lt); i++) {
-        const Node *number = at(b, d->arg[i]);
+        const Node *number = graph_node(b->old, d->arg[i]);
         if (number->op == OP_constant && type_count(number->type) == 1 &&
             source_of(b, d->arg[1 - i], k) == tensor)
             return (Use){USE_COMPARE, d->op, d->arg[i], i};
@@ -142,9 +139,9 @@ static bool same_use(Use x, Use y) {
 }
 
 static bool is_cast(const BitPacking *b, NodeId n) {
-    const Node *d = at(b, n);
+    const Node *d = graph_node(b->old, n);
     return d->op == OP_cast && !b->stored[n] && dtype_float(d->type->dtype) &&
-           dtype_float(at(b, d->arg[0])->type->dtype);
+           dtype_float(graph_node(b->old, d->arg[0])->type->dtype);
 }
 
 static int input_index(const Group *group, NodeId n) {
@@ -159,7 +156,7 @@ static void find_uses(BitPacking *b, int k) {
     const Group *group = &b->group[k];
     b->use[k] = ARENA_ARRAY(b->scratch, (size_t)group->num_inputs + 1, Use);
     for (NodeId n = group->first; n <= group->last; n++) {
-        const Node *d = at(b, n);
+        const Node *d = graph_node(b->old, n);
         for (int i = 0; i < d->num_args; i++) {
             NodeId tensor = source_of(b, d->arg[i], k);
             if (tensor == NO_NODE)
@@ -185,8 +182,9 @@ static void find_uses(BitPacking *b, int k) {
 // outputs.
 static void count_full(BitPacking *b) {
     for (NodeId n = 0; n < b->old->count; n++)
-        for (int i = 0; i < at(b, n)->num_args && b->owner[n] == NONE; i++)
-            b->full[at(b, n)->arg[i]]++;
+        for (int i = 0;
+             i < graph_node(b->old, n)->num_args && b->owner[n] == NONE; i++)
+            b->full[graph_node(b->old, n)->arg[i]]++;
     for (int k = 0; k < b->count; k++)
         for (int i = 0; i < b->group[k].num_inputs; i++)
             b->full[b->group[k].input[i]] += b->use[k][i].kind == USE_FULL;
@@ -247,12 +245,12 @@ static NodeId pack(BitPacking *b, NodeId n, NodeId value, int bits,
                       .num_attrs = 1,
                       .attr = &attr,
                       .why = why},
-               at(b, n)->group, at(b, n)->from);
+               graph_node(b->old, n)->group, graph_node(b->old, n)->from);
 }
 
 // Adds the packed values that the kernel of tensor n stores.
 static void add_packs(BitPacking *b, NodeId n) {
-    const Node *d = at(b, n);
+    const Node *d = graph_node(b->old, n);
     for (PackedValue *v = b->packed[n]; v != NULL; v = v->next) {
         if (v->node != NO_NODE) // another kernel stores it
             continue;
@@ -280,7 +278,7 @@ static NodeId unpack(BitPacking *b, NodeId n, const PackedValue *v, Type type) {
                       .arg = &packed,
                       .num_attrs = 1,
                       .attr = &attr},
-               at(b, n)->group, at(b, n)->from);
+               graph_node(b->old, n)->group, graph_node(b->old, n)->from);
 }
 
 // Finds the packed values that group k reads in place of its inputs.
@@ -297,7 +295,7 @@ static void find_reads(BitPacking *b, int k) {
 
 // The packed comparison that replaces node n in group k, or NULL.
 static const PackedValue *comparison_of(const BitPacking *b, NodeId n, int k) {
-    const Node *d = at(b, n);
+    const Node *d = graph_node(b->old, n);
     for (int i = 0; i < d->num_args; i++) {
         NodeId tensor = source_of(b, d->arg[i], k);
         const PackedValue *v = tensor == NO_NODE ? NULL : b->reads[tensor];
@@ -312,8 +310,8 @@ static bool only_repacks(const BitPacking *b, NodeId n, int k) {
     if (b->packed[n] == NULL || b->full[n] > 0)
         return false;
     for (NodeId m = n + 1; m <= b->group[k].last; m++)
-        for (int i = 0; i < at(b, m)->num_args; i++)
-            if (at(b, m)->arg[i] == n)
+        for (int i = 0; i < graph_node(b->old, m)->num_args; i++)
+            if (graph_node(b->old, m)->arg[i] == n)
                 return false;
     return true;
 }
@@ -324,7 +322,7 @@ static void add_comparison(BitPacking *b, NodeId n, int k,
     if (only_repacks(b, n, k))
         b->packed[n]->node = v->node;
     else
-        b->now[n] = unpack(b, n, v, *at(b, n)->type);
+        b->now[n] = unpack(b, n, v, *graph_node(b->old, n)->type);
 }
 
 static bool is_dead_cast(const BitPacking *b, NodeId n) {
@@ -332,7 +330,7 @@ static bool is_dead_cast(const BitPacking *b, NodeId n) {
 }
 
 static void add_node(BitPacking *b, NodeId n) {
-    Node d = *at(b, n);
+    Node d = *graph_node(b->old, n);
     int k = b->owner[n];
     NodeId *arg = ARENA_ARRAY(b->scratch, (size_t)d.num_args + 1, NodeId);
     if (k != NONE && is_dead_cast(b, n))
@@ -346,7 +344,8 @@ static void add_node(BitPacking *b, NodeId n) {
         NodeId from = d.arg[i];
         bool packed =
             k != NONE && b->owner[from] != k && b->reads[from] != NULL;
-        arg[i] = packed ? unpack(b, n, b->reads[from], *at(b, from)->type)
+        arg[i] = packed ? unpack(b, n, b->reads[from],
+                                 *graph_node(b->old, from)->type)
                         : b->now[from];
     }
     d.arg = arg;

@@ -36,12 +36,8 @@ typedef struct {
     bool *large;     // of each node: it may exceed the range of activations
 } Reductions;
 
-static const Node *at(const Reductions *s, NodeId n) {
-    return &s->old->node[n];
-}
-
 static const Type *type_at(const Reductions *s, NodeId n) {
-    return at(s, n)->type;
+    return graph_node(s->old, n)->type;
 }
 
 // ---- dependence on a gradient ----
@@ -55,7 +51,7 @@ static bool is_zero(const Node *d) {
 // large constant, and nodes in f32.
 static bool is_large(const Reductions *s, NodeId n) {
     static const double limit = 1024;
-    const Node *d = at(s, n);
+    const Node *d = graph_node(s->old, n);
     bool pointwise = op_info[d->op].facts & (POINTWISE | VIEW);
     if (d->from.full || d->op == OP_div || d->op == OP_rsqrt)
         return true;
@@ -74,13 +70,13 @@ static bool is_large(const Reductions *s, NodeId n) {
 // Whether n is a multiple of root, element by element, if its operands are, by
 // a factor that an activation can hold.
 static bool is_multiple(const Reductions *s, NodeId n, NodeId root) {
-    const Node *d = at(s, n);
+    const Node *d = graph_node(s->old, n);
     bool of[3] = {false}, zero[3] = {false};
     if (d->from.full || !type_has_shape(d->type, type_at(s, root)))
         return false;
     for (int i = 0; i < d->num_args && i < 3; i++) {
         of[i] = s->root[d->arg[i]] == root;
-        zero[i] = is_zero(at(s, d->arg[i]));
+        zero[i] = is_zero(graph_node(s->old, d->arg[i]));
     }
     switch (d->op) {
     case OP_neg:
@@ -98,7 +94,7 @@ static bool is_multiple(const Reductions *s, NodeId n, NodeId root) {
 }
 
 static bool is_column_sum(const Reductions *s, NodeId n) {
-    return at(s, n)->op == OP_sum &&
+    return graph_node(s->old, n)->op == OP_sum &&
            reduction_kind(s->old, n) == COLUMN_REDUCTION;
 }
 
@@ -115,7 +111,7 @@ static void follow_root(Reductions *s, NodeId n, NodeId root) {
 }
 
 static void follow(Reductions *s, NodeId n) {
-    const Node *d = at(s, n);
+    const Node *d = graph_node(s->old, n);
     s->large[n] = is_large(s, n);
     for (int i = 0; i < d->num_args; i++) {
         NodeId root = s->root[d->arg[i]];
@@ -132,7 +128,7 @@ static void follow(Reductions *s, NodeId n) {
 
 // Whether both gradients are of the same convolution, with one group.
 static bool is_same_conv(const Reductions *s, NodeId input, NodeId filters) {
-    const Node *a = at(s, input), *b = at(s, filters);
+    const Node *a = graph_node(s->old, input), *b = graph_node(s->old, filters);
     bool same = a->arg[0] == b->arg[0] &&
                 type_has_shape(a->type, type_at(s, b->arg[1])) &&
                 type_has_shape(b->type, type_at(s, a->arg[1]));
@@ -150,7 +146,8 @@ static bool is_same_conv(const Reductions *s, NodeId input, NodeId filters) {
 // The rewrite saves a write and a read of dx and a read of dy.  It costs writes
 // of x and f and at most two reads of x.
 static bool is_worth(const Reductions *s, NodeId input) {
-    Type dx = *type_at(s, input), dy = *type_at(s, at(s, input)->arg[0]);
+    Type dx = *type_at(s, input),
+         dy = *type_at(s, graph_node(s->old, input)->arg[0]);
     return dx.dim[3] % 8 == 0 && type_count(&dy) > 2 * type_count(&dx);
 }
 
@@ -161,12 +158,12 @@ static bool find_filters(Reductions *s, Arena *scratch) {
     NodeId *input = graph_map_new(s->old, scratch);
     bool any = false;
     for (NodeId n = 0; n < s->old->count; n++)
-        if (at(s, n)->op == OP_conv_grad_input)
-            input[at(s, n)->arg[0]] = n;
+        if (graph_node(s->old, n)->op == OP_conv_grad_input)
+            input[graph_node(s->old, n)->arg[0]] = n;
     for (NodeId n = 0; n < s->old->count; n++) {
-        if (at(s, n)->op != OP_conv_grad_weight)
+        if (graph_node(s->old, n)->op != OP_conv_grad_weight)
             continue;
-        NodeId dx = input[at(s, n)->arg[0]];
+        NodeId dx = input[graph_node(s->old, n)->arg[0]];
         if (dx == NO_NODE || s->other_use[dx] || s->total[dx] == NO_NODE ||
             s->user[n] < s->total[dx] || n > s->total[dx])
             continue;
@@ -217,19 +214,20 @@ static NodeId slice_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
 static void add_both(const Reductions *s, Graph *g, NodeId dx, NodeId *now) {
     static const int64_t axes[] = {0, 1, 2};
     NodeId total = s->total[dx], filters = s->filters[dx];
-    Node d = *at(s, filters);
+    Node d = *graph_node(s->old, filters);
     int64_t channels = d.type->dim[3];
     g->origin = d.from;
     NodeId arg[] = {now[d.arg[0]],
-                    concat_images(g, now[d.arg[1]], now[at(s, total)->arg[0]])};
+                    concat_images(g, now[d.arg[1]],
+                                  now[graph_node(s->old, total)->arg[0]])};
     d.arg = arg;
     Type wide = *d.type;
     wide.dim[3] = 2 * channels;
     d.type = &wide;
     NodeId both = graph_add(g, d);
     now[filters] = slice_half(g, both, 0, channels);
-    g->origin = at(s, total)->from;
-    NodeId product = graph_op2(g, OP_mul, now[at(s, dx)->arg[1]],
+    g->origin = graph_node(s->old, total)->from;
+    NodeId product = graph_op2(g, OP_mul, now[graph_node(s->old, dx)->arg[1]],
                                slice_half(g, both, channels, channels));
     NodeId sum = graph_reduce(g, OP_sum, product, 3, axes);
     Type t = *type_at(s, total);
@@ -259,7 +257,7 @@ static Graph *rebuild(Reductions *s, Arena *scratch, const PassOptions *o) {
         if (s->filters[n] != NO_NODE)
             of[s->total[n]] = n;
     for (NodeId n = 0; n < old->count; n++) {
-        g->origin = at(s, n)->from;
+        g->origin = graph_node(s->old, n)->from;
         if (of[n] != NO_NODE)
             add_both(s, g, of[n], now);
         else if (s->filters[n] != NO_NODE)

@@ -61,13 +61,9 @@ typedef struct {
     const char *why; // it cannot be decoded; NULL: it can
 } Decode;
 
-static const Node *at(const Decode *d, NodeId n) {
-    return &d->old->node[n];
-}
-
 static NodeId refuse(Decode *d, NodeId n, const char *why) {
     Text t = text_new(d->g->arena);
-    node_describe(&t, at(d, n));
+    node_describe(&t, graph_node(d->old, n));
     text_add(&t, " %s", why);
     if (d->why == NULL)
         d->why = text_string(&t);
@@ -111,8 +107,8 @@ static Type cut_type(const Type *t, const Axis *axis) {
 // Node n with other operands and another type.
 static NodeId add_like(Decode *d, NodeId n, const NodeId *arg,
                        const Axis *axis) {
-    Type type = cut_type(at(d, n)->type, axis);
-    Node own = *at(d, n);
+    Type type = cut_type(graph_node(d->old, n)->type, axis);
+    Node own = *graph_node(d->old, n);
     own.arg = arg;
     own.type = &type;
     own.group = -1;
@@ -134,16 +130,16 @@ static void axes_of_operand(const Type *from, const Type *to, const Axis *axis,
 static NodeId whole(Decode *d, NodeId n) {
     if (d->whole[n] != NO_NODE)
         return d->whole[n];
-    for (int i = 0; i < at(d, n)->num_args; i++)
-        whole(d, at(d, n)->arg[i]);
-    d->g->origin = at(d, n)->from;
+    for (int i = 0; i < graph_node(d->old, n)->num_args; i++)
+        whole(d, graph_node(d->old, n)->arg[i]);
+    d->g->origin = graph_node(d->old, n)->from;
     return d->whole[n] = graph_copy(d->g, d->old, n, d->whole);
 }
 
 // The rows of the step's position, which axis `k` of n runs over.
 static NodeId rows_of_position(Decode *d, NodeId n, int k) {
     Graph *g = d->g;
-    int rank = at(d, n)->type->rank;
+    int rank = graph_node(d->old, n)->type->rank;
     int64_t there[MAX_RANK], back[MAX_RANK];
     for (int i = 0; i < rank; i++) {
         there[i] = i == 0 ? k : i <= k ? i - 1 : i;
@@ -157,11 +153,12 @@ static NodeId rows_of_position(Decode *d, NodeId n, int k) {
 static NodeId fixed_cut(Decode *d, NodeId n, const Axis *axis);
 
 static NodeId fixed_pointwise(Decode *d, NodeId n, const Axis *axis) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     NodeId arg[3];
     for (int i = 0; i < node->num_args; i++) {
         Axis own[MAX_RANK];
-        axes_of_operand(at(d, node->arg[i])->type, node->type, axis, own);
+        axes_of_operand(graph_node(d->old, node->arg[i])->type, node->type,
+                        axis, own);
         arg[i] = fixed_cut(d, node->arg[i], own);
         if (arg[i] == NO_NODE)
             return NO_NODE;
@@ -171,7 +168,7 @@ static NodeId fixed_pointwise(Decode *d, NodeId n, const Axis *axis) {
 
 // A value with these axes that does not follow the input.
 static NodeId fixed_cut(Decode *d, NodeId n, const Axis *axis) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     int position = -1;
     bool same = true;
     double number;
@@ -205,7 +202,7 @@ static NodeId fixed_cut(Decode *d, NodeId n, const Axis *axis) {
 // The number at an index, if it follows from constants alone.
 static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
                        double *number) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     double arg[3] = {0};
     if (node_number(node, number))
         return true;
@@ -218,7 +215,7 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
     }
     if (node->op == OP_reshape) {
         int64_t flat = 0, inner[MAX_RANK];
-        const Type *own = at(d, node->arg[0])->type;
+        const Type *own = graph_node(d->old, node->arg[0])->type;
         for (int i = 0; i < node->type->rank; i++)
             flat = flat * node->type->dim[i] + index[i];
         for (int i = own->rank; i-- > 0; flat /= own->dim[i])
@@ -234,7 +231,7 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
         node->op == OP_var_finalize)
         return false;
     for (int i = 0; i < node->num_args; i++) {
-        const Type *own = at(d, node->arg[i])->type;
+        const Type *own = graph_node(d->old, node->arg[i])->type;
         int64_t inner[MAX_RANK];
         for (int k = 0; k < own->rank; k++)
             inner[k] =
@@ -250,7 +247,7 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
 // step's; false if it is no literal, or is the same for all positions.
 static bool literal_range(const Decode *d, NodeId n, const Axis *axis,
                           double range[2]) {
-    const Type *t = at(d, n)->type;
+    const Type *t = graph_node(d->old, n)->type;
     int64_t index[MAX_RANK] = {0};
     int row = -1, key = -1;
     double number;
@@ -262,8 +259,8 @@ static bool literal_range(const Decode *d, NodeId n, const Axis *axis,
             return false;
     }
     if (row < 0 || key < 0)
-        return node_number(at(d, n), &range[0]) &&
-               node_number(at(d, n), &range[1]);
+        return node_number(graph_node(d->old, n), &range[0]) &&
+               node_number(graph_node(d->old, n), &range[1]);
     for (index[row] = 0; index[row] < t->dim[row]; index[row]++)
         for (index[key] = index[row] + 1; index[key] < t->dim[key];
              index[key]++, first = false) {
@@ -280,7 +277,7 @@ static Later later_of(Decode *d, NodeId n, const Node *user, const Axis *axis) {
     double range[2];
     if (d->value[n].follows)
         return d->value[n].later;
-    axes_of_operand(at(d, n)->type, user->type, axis, own);
+    axes_of_operand(graph_node(d->old, n)->type, user->type, axis, own);
     if (!literal_range(d, n, own, range))
         return ANY;
     return range[0] == 0 && range[1] == 0 ? ZERO
@@ -302,7 +299,8 @@ static Later pointwise_later(Decode *d, const Node *node, const Axis *axis) {
     case OP_add:
         return arg[0] == LOWERED || arg[1] == LOWERED ? LOWERED : ANY;
     case OP_sub:
-        axes_of_operand(at(d, node->arg[1])->type, node->type, axis, own);
+        axes_of_operand(graph_node(d->old, node->arg[1])->type, node->type,
+                        axis, own);
         return arg[0] == LOWERED ||
                        (!d->value[node->arg[1]].follows &&
                         literal_range(d, node->arg[1], own, range) &&
@@ -316,7 +314,8 @@ static Later pointwise_later(Decode *d, const Node *node, const Axis *axis) {
     case OP_select:
         if (d->value[node->arg[0]].follows)
             return arg[1] == arg[2] ? arg[1] : ANY;
-        axes_of_operand(at(d, node->arg[0])->type, node->type, axis, own);
+        axes_of_operand(graph_node(d->old, node->arg[0])->type, node->type,
+                        axis, own);
         if (!literal_range(d, node->arg[0], own, range) || range[0] != range[1])
             return ANY;
         return range[0] != 0 ? arg[1] : arg[2];
@@ -332,12 +331,12 @@ static const Axis *axes(const Decode *d, NodeId n) {
 }
 
 static bool pointwise_axes(Decode *d, NodeId n, Axis *axis) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     for (int i = 0; i < node->type->rank; i++) {
         const Axis *found = NULL;
         axis[i] = axis_same(node->type->dim[i]);
         for (int k = 0; k < node->num_args; k++) {
-            const Type *t = at(d, node->arg[k])->type;
+            const Type *t = graph_node(d->old, node->arg[k])->type;
             int own = i - node->type->rank + t->rank;
             if (!d->value[node->arg[k]].follows || own < 0 ||
                 t->dim[own] != node->type->dim[i])
@@ -352,13 +351,14 @@ static bool pointwise_axes(Decode *d, NodeId n, Axis *axis) {
 }
 
 static NodeId pointwise(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     NodeId arg[3];
     if (!pointwise_axes(d, n, v->axis))
         return NO_NODE;
     for (int i = 0; i < node->num_args; i++) {
         Axis own[MAX_RANK];
-        axes_of_operand(at(d, node->arg[i])->type, node->type, v->axis, own);
+        axes_of_operand(graph_node(d->old, node->arg[i])->type, node->type,
+                        v->axis, own);
         arg[i] = d->value[node->arg[i]].follows
                      ? d->value[node->arg[i]].now
                      : fixed_cut(d, node->arg[i], own);
@@ -400,10 +400,10 @@ static bool parts_take(Part *part, int count, int *next, int64_t size,
 }
 
 static NodeId reshape(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     Part part[MAX_RANK * MAX_RANK];
     int count = 0, next = 0;
-    for (int i = 0; i < at(d, node->arg[0])->type->rank; i++) {
+    for (int i = 0; i < graph_node(d->old, node->arg[0])->type->rank; i++) {
         const Axis *own = &axes(d, node->arg[0])[i];
         for (int k = 0; k < own->count; k++)
             part[count++] = own->part[k];
@@ -416,7 +416,7 @@ static NodeId reshape(Decode *d, NodeId n, Value *v) {
 }
 
 static NodeId transpose(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     for (int i = 0; i < node->type->rank; i++)
         v->axis[i] = axes(d, node->arg[0])[node_ints(node, ATTR_order, i, i)];
     v->later = d->value[node->arg[0]].later;
@@ -425,7 +425,7 @@ static NodeId transpose(Decode *d, NodeId n, Value *v) {
 
 // pad and slice, of axes that stay as they are.
 static NodeId pad_or_slice(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     for (int i = 0; i < node->type->rank; i++) {
         bool changes = node_ints(node, ATTR_low, i, 0) != 0 ||
                        node_ints(node, ATTR_high, i, 0) != 0;
@@ -441,10 +441,10 @@ static NodeId pad_or_slice(Decode *d, NodeId n, Value *v) {
 // Sums and their kin, and softmax and its kin, over axes that stay as they are
 // or over cached positions whose later ones do not count.
 static NodeId reduce(Decode *d, NodeId n, Value *v, bool softmax) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     const Value *from = &d->value[node->arg[0]];
     const Attr *list = node_attr(node, ATTR_axes);
-    int rank = at(d, node->arg[0])->type->rank;
+    int rank = graph_node(d->old, node->arg[0])->type->rank;
     unsigned reduced = list == NULL ? 1u << (rank - 1) : 0;
     for (int i = 0; list != NULL && i < list->count; i++)
         reduced |= 1u << list->ints[i];
@@ -469,8 +469,8 @@ static NodeId reduce(Decode *d, NodeId n, Value *v, bool softmax) {
 
 // Rows of a table by an index of each position.
 static NodeId gather(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
-    int rank = at(d, node->arg[1])->type->rank;
+    const Node *node = graph_node(d->old, n);
+    int rank = graph_node(d->old, node->arg[1])->type->rank;
     if (d->value[node->arg[0]].follows)
         return refuse(d, n, "reads other positions");
     for (int i = 0; i < node->type->rank; i++)
@@ -489,14 +489,14 @@ static NodeId cached(Decode *d, NodeId n, int k) {
     if (v->cached != NO_NODE)
         return v->cached_axis == k ? v->cached
                                    : refuse(d, n, "is cached twice");
-    Type type = cut_type(at(d, n)->type, v->axis), along = type;
+    Type type = cut_type(graph_node(d->old, n)->type, v->axis), along = type;
     type.dim[k] = along.dim[k] = v->axis[k].part[0].size;
     along.dtype = I32;
     for (int i = 0; i < along.rank; i++)
         along.dim[i] = i == k ? along.dim[i] : 1;
     const char *name =
         arena_format(g->arena, "decode.cache_%d", ++d->num_caches);
-    g->origin = at(d, n)->from;
+    g->origin = graph_node(d->old, n)->from;
     NodeId state = graph_state(g, name, STATE_CACHE, type, 0);
     NodeId here = graph_op2(g, OP_eq, graph_iota(g, along, k), d->position);
     v->cached = graph_op3(g, OP_select, here, v->now, state);
@@ -508,7 +508,7 @@ static NodeId cached(Decode *d, NodeId n, int k) {
 // One operand of a product: its node, and its axes.
 static NodeId factor(Decode *d, NodeId n, NodeId arg, bool all, int k,
                      Axis *axis) {
-    const Type *t = at(d, arg)->type;
+    const Type *t = graph_node(d->old, arg)->type;
     if (!d->value[arg].follows) {
         for (int i = 0; i < t->rank; i++)
             axis[i] = axis_same(t->dim[i]);
@@ -525,7 +525,7 @@ static NodeId factor(Decode *d, NodeId n, NodeId arg, bool all, int k,
 }
 
 static NodeId matmul(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     int rank = node->type->rank, last = rank - 1, rows = rank - 2;
     bool ta = node_int(node, ATTR_ta, 0) != 0;
     bool tb = node_int(node, ATTR_tb, 0) != 0;
@@ -563,8 +563,8 @@ static NodeId depends_on_valid(Decode *d) {
 }
 
 static NodeId input(Decode *d, Value *v, NodeId n) {
-    const Type *t = at(d, n)->type;
-    if (strcmp(node_text(at(d, n), ATTR_name), "image") != 0)
+    const Type *t = graph_node(d->old, n)->type;
+    if (strcmp(node_text(graph_node(d->old, n), ATTR_name), "image") != 0)
         return depends_on_valid(d);
     v->axis[0] = (Axis){1, {{SAMPLES, t->dim[0]}}};
     v->axis[1] = (Axis){1, {{POSITIONS, t->dim[1]}}};
@@ -573,7 +573,7 @@ static NodeId input(Decode *d, Value *v, NodeId n) {
 
 // Scores [N,T,V] of each position.
 static NodeId output(Decode *d, NodeId n, Value *v) {
-    NodeId arg = at(d, n)->arg[0];
+    NodeId arg = graph_node(d->old, n)->arg[0];
     memcpy(v->axis, axes(d, arg), sizeof v->axis);
     return axis_is(&v->axis[0], SAMPLES) && axis_is(&v->axis[1], POSITIONS) &&
                    axis_is(&v->axis[2], SAME)
@@ -582,7 +582,7 @@ static NodeId output(Decode *d, NodeId n, Value *v) {
 }
 
 static NodeId follow(Decode *d, NodeId n, Value *v) {
-    const Node *node = at(d, n);
+    const Node *node = graph_node(d->old, n);
     switch (node->op) {
     case OP_input:
         return input(d, v, n);

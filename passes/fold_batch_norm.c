@@ -26,13 +26,9 @@ typedef struct {
     NodeId conv, before, mean, factor, shift;
 } Scaled;
 
-static const Node *at(const Fold *f, NodeId n) {
-    return &f->old->node[n];
-}
-
 // Whether n is an invariant number for each channel.
 static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
-    Type t = *at(f, n)->type;
+    Type t = *graph_node(f->old, n)->type;
     return f->invariant[n] && t.rank == 1 && t.dim[0] == channels;
 }
 
@@ -41,13 +37,13 @@ static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
 // users.
 static NodeId beside_channels(const Fold *f, NodeId n, Op op,
                               NodeId *channels) {
-    const Node *d = at(f, n);
+    const Node *d = graph_node(f->old, n);
     if (d->op != op || d->type->rank != 4)
         return NO_NODE;
     for (int i = op == OP_sub; i < 2; i++)
         if (is_channels(f, d->arg[i], d->type->dim[3]) &&
             !f->invariant[d->arg[1 - i]] && f->uses[d->arg[1 - i]] == 1 &&
-            type_has_shape(at(f, d->arg[1 - i])->type, d->type)) {
+            type_has_shape(graph_node(f->old, d->arg[1 - i])->type, d->type)) {
             *channels = d->arg[i];
             return d->arg[1 - i];
         }
@@ -68,13 +64,13 @@ static bool find_scaled(const Fold *f, NodeId n, Scaled *s) {
     if (biased == NO_NODE)
         s->before = NO_NODE;
     s->conv = biased == NO_NODE ? conv : biased;
-    return at(f, s->conv)->op == OP_conv &&
-           f->invariant[at(f, s->conv)->arg[1]];
+    return graph_node(f->old, s->conv)->op == OP_conv &&
+           f->invariant[graph_node(f->old, s->conv)->arg[1]];
 }
 
 static NodeId fold_one(const Fold *f, const Scaled *s, const NodeId *now) {
     Graph *g = f->g;
-    const Node *conv = at(f, s->conv);
+    const Node *conv = graph_node(f->old, s->conv);
     NodeId factor = now[s->factor], mean = now[s->mean];
     Origin here = g->origin;
     int64_t filters[] = {conv->type->dim[3], 1, 1, 1};

@@ -34,10 +34,6 @@ typedef struct {
     NodeId *now;
 } Inplace;
 
-static const Node *at(const Inplace *p, NodeId n) {
-    return &p->old->node[n];
-}
-
 static void find_groups(Inplace *p) {
     p->group = graph_groups(p->old, p->scratch, &p->count);
     p->owner = group_owners(p->old, p->group, p->count, p->scratch);
@@ -60,30 +56,32 @@ static bool follows(Inplace *p, int k, int before) {
 
 // Casts between floats do nothing within a kernel.
 static bool is_cast(const Inplace *p, NodeId n) {
-    const Node *d = at(p, n);
+    const Node *d = graph_node(p->old, n);
     return d->op == OP_cast && p->owner[n] != NONE &&
            dtype_float(d->type->dtype) &&
-           dtype_float(at(p, d->arg[0])->type->dtype);
+           dtype_float(graph_node(p->old, d->arg[0])->type->dtype);
 }
 
 // Operand i of a sum, behind such casts of its kernel.
 static NodeId part_of(const Inplace *p, NodeId sum, int i) {
-    NodeId n = at(p, sum)->arg[i];
+    NodeId n = graph_node(p->old, sum)->arg[i];
     while (is_cast(p, n) && p->owner[n] == p->owner[sum])
-        n = at(p, n)->arg[0];
+        n = graph_node(p->old, n)->arg[0];
     return n;
 }
 
 // The other part of a kernel's sum of n, or NO_NODE.
 static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
-    if (at(p, sum)->op != OP_add || p->owner[sum] == NONE)
+    if (graph_node(p->old, sum)->op != OP_add || p->owner[sum] == NONE)
         return NO_NODE;
     NodeId part[2] = {part_of(p, sum, 0), part_of(p, sum, 1)};
     if (part[0] == part[1] || (part[0] != n && part[1] != n))
         return NO_NODE;
     NodeId other = part[part[0] == n];
-    bool alike = type_is(at(p, other)->type, at(p, n)->type) &&
-                 type_has_shape(at(p, sum)->type, at(p, n)->type);
+    bool alike =
+        type_is(graph_node(p->old, other)->type, graph_node(p->old, n)->type) &&
+        type_has_shape(graph_node(p->old, sum)->type,
+                       graph_node(p->old, n)->type);
     return alike ? other : NO_NODE;
 }
 
@@ -138,7 +136,7 @@ static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
 }
 
 static NodeId rewrite_call(Inplace *p, NodeId n) {
-    Node d = *at(p, n);
+    Node d = *graph_node(p->old, n);
     Attr *attr = ARENA_ARRAY(p->scratch, (size_t)d.num_attrs + 1, Attr);
     NodeId arg[3] = {p->now[d.arg[0]], p->now[d.arg[1]], p->now[p->into[n]]};
     attr[0] = attr_int(ATTR_accumulate, 1);
@@ -153,7 +151,7 @@ static NodeId rewrite_call(Inplace *p, NodeId n) {
 
 // A sum becomes the result of the call.
 static NodeId rewrite_sum(Inplace *p, NodeId n) {
-    const Node *d = at(p, n);
+    const Node *d = graph_node(p->old, n);
     NodeId left = p->now[p->sum_of[n]];
     if (type_is(d->type, p->g->node[left].type))
         return left;

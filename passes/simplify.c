@@ -33,22 +33,18 @@ typedef NodeId Rule(Simplify *s, const Node *n);
 
 static NodeId add_simplified(Simplify *s, Node n);
 
-static const Node *at(const Simplify *s, NodeId n) {
-    return &s->g->node[n];
-}
-
 static bool is_op(const Simplify *s, NodeId n, Op op) {
-    return at(s, n)->op == op;
+    return graph_node(s->g, n)->op == op;
 }
 
 // The only operand of n when n is op, else NO_NODE.
 static NodeId inside(const Simplify *s, NodeId n, Op op) {
-    return is_op(s, n, op) ? at(s, n)->arg[0] : NO_NODE;
+    return is_op(s, n, op) ? graph_node(s->g, n)->arg[0] : NO_NODE;
 }
 
 // Whether all elements of n are the same known number.
 static bool known(const Simplify *s, NodeId n, double *value) {
-    return node_number(at(s, n), value);
+    return node_number(graph_node(s->g, n), value);
 }
 
 static bool is_number(const Simplify *s, NodeId n, double value) {
@@ -70,9 +66,11 @@ static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
 
 // a where a value of the given type was, to which it broadcasts.
 static NodeId fit(Simplify *s, NodeId a, const Type *type) {
-    if (at(s, a)->type->dtype != type->dtype)
+    if (graph_node(s->g, a)->type->dtype != type->dtype)
         a = op1(s, OP_cast, a, type);
-    return type_is(at(s, a)->type, type) ? a : op1(s, OP_broadcast, a, type);
+    return type_is(graph_node(s->g, a)->type, type)
+               ? a
+               : op1(s, OP_broadcast, a, type);
 }
 
 // ---- arithmetic ----
@@ -128,14 +126,15 @@ static bool is_normal(double value) {
 static NodeId mul_twice(Simplify *s, const Node *n) {
     double outer, inner;
     for (int i = 0; i < 2 && dtype_float(n->type->dtype); i++) {
-        const Node *m = at(s, n->arg[1 - i]);
+        const Node *m = graph_node(s->g, n->arg[1 - i]);
         if (!known(s, n->arg[i], &outer) || m->op != OP_mul)
             continue;
         for (int k = 0; k < 2; k++)
             if (known(s, m->arg[k], &inner) && is_normal(outer * inner) &&
                 (is_power_of_two(outer) || is_power_of_two(inner))) {
                 NodeId x = m->arg[1 - k];
-                Type factor = type_scalar(at(s, m->arg[k])->type->dtype);
+                Type factor =
+                    type_scalar(graph_node(s->g, m->arg[k])->type->dtype);
                 return fit(s,
                            op2(s, OP_mul, x,
                                graph_constant(s->g, factor, outer * inner)),
@@ -154,7 +153,7 @@ static NodeId div_power(Simplify *s, const Node *n) {
     if (!dtype_float(n->type->dtype) || !known(s, n->arg[1], &value) ||
         !is_power_of_two(value))
         return NO_NODE;
-    Type divisor = *at(s, n->arg[1])->type;
+    Type divisor = *graph_node(s->g, n->arg[1])->type;
     return op2(s, OP_mul, n->arg[0], graph_constant(s->g, divisor, 1 / value));
 }
 
@@ -172,7 +171,7 @@ static NodeId twice_relu(Simplify *s, const Node *n) {
 
 // A remainder is below its divisor.
 static NodeId lt_remainder(Simplify *s, const Node *n) {
-    const Node *mod = at(s, n->arg[0]);
+    const Node *mod = graph_node(s->g, n->arg[0]);
     double divisor, most;
     if (mod->op != OP_mod || mod->type->dtype != I32 ||
         !known(s, mod->arg[1], &divisor) || !known(s, n->arg[1], &most) ||
@@ -211,13 +210,14 @@ static bool holds(DType b, DType a) {
 }
 
 static NodeId same_type(Simplify *s, const Node *n) {
-    return type_is(at(s, n->arg[0])->type, n->type) ? n->arg[0] : NO_NODE;
+    return type_is(graph_node(s->g, n->arg[0])->type, n->type) ? n->arg[0]
+                                                               : NO_NODE;
 }
 
 static NodeId cast_cast(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_cast);
-    if (a == NO_NODE ||
-        !holds(at(s, n->arg[0])->type->dtype, at(s, a)->type->dtype))
+    if (a == NO_NODE || !holds(graph_node(s->g, n->arg[0])->type->dtype,
+                               graph_node(s->g, a)->type->dtype))
         return NO_NODE;
     return op1(s, OP_cast, a, n->type);
 }
@@ -230,7 +230,7 @@ static NodeId twice_shape(Simplify *s, const Node *n) {
 
 // A constant's numbers are in row-major order, in any shape.
 static NodeId reshape_known(Simplify *s, const Node *n) {
-    Node constant = *at(s, n->arg[0]);
+    Node constant = *graph_node(s->g, n->arg[0]);
     double value;
     if (known(s, n->arg[0], &value))
         return graph_constant(s->g, *n->type, value);
@@ -243,11 +243,11 @@ static NodeId reshape_known(Simplify *s, const Node *n) {
 // slice drops the padding of pad.
 static NodeId slice_pad(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_pad);
-    if (a == NO_NODE || !type_is(at(s, a)->type, n->type))
+    if (a == NO_NODE || !type_is(graph_node(s->g, a)->type, n->type))
         return NO_NODE;
     for (int i = 0; i < n->type->rank; i++)
         if (node_ints(n, ATTR_low, i, 0) !=
-            node_ints(at(s, n->arg[0]), ATTR_low, i, 0))
+            node_ints(graph_node(s->g, n->arg[0]), ATTR_low, i, 0))
             return NO_NODE;
     return a;
 }
@@ -266,7 +266,7 @@ static NodeId twice_transpose(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_transpose);
     int64_t order[MAX_RANK];
     for (int i = 0; a != NO_NODE && i < n->type->rank; i++)
-        order[i] = node_ints(at(s, n->arg[0]), ATTR_order,
+        order[i] = node_ints(graph_node(s->g, n->arg[0]), ATTR_order,
                              (int)node_ints(n, ATTR_order, i, 0), 0);
     return a == NO_NODE ? a
                         : op1_with(s, OP_transpose, a,
@@ -294,7 +294,7 @@ static NodeId transpose_none(Simplify *s, const Node *n) {
 // A slice of a transposed tensor, if its elements are in the tensor's order and
 // its rows are rows there.
 static NodeId slice_transposed(Simplify *s, const Node *n) {
-    const Node *turned = at(s, n->arg[0]);
+    const Node *turned = graph_node(s->g, n->arg[0]);
     NodeId a = inside(s, n->arg[0], OP_transpose);
     int64_t low[MAX_RANK], high[MAX_RANK];
     int last = n->type->rank - 1;
@@ -319,7 +319,7 @@ static NodeId slice_transposed(Simplify *s, const Node *n) {
 
 // The sum, or the largest, of one element is the element.
 static NodeId reduce_one(Simplify *s, const Node *n) {
-    Type from = *at(s, n->arg[0])->type;
+    Type from = *graph_node(s->g, n->arg[0])->type;
     if (type_count(&from) != type_count(n->type) || type_count(n->type) == 0)
         return NO_NODE;
     NodeId a = n->arg[0];
@@ -335,7 +335,8 @@ static NodeId reduce_view(Simplify *s, const Node *n) {
     int reduced = node_attr(n, ATTR_axes)->count;
     if (a == NO_NODE || reduced == 0)
         return NO_NODE;
-    Type view = *at(s, n->arg[0])->type, from = *at(s, a)->type;
+    Type view = *graph_node(s->g, n->arg[0])->type,
+         from = *graph_node(s->g, a)->type;
     int kept = view.rank - reduced;
     bool rows =
         kept == 1 && node_ints(n, ATTR_axes, reduced - 1, -1) == view.rank - 2;
@@ -350,15 +351,15 @@ static NodeId reduce_view(Simplify *s, const Node *n) {
 // the sum over the pixels is that of the numbers.
 static NodeId sum_unpooled(Simplify *s, const Node *n) {
     NodeId cast = inside(s, n->arg[0], OP_cast);
-    const Node *pool = at(s, cast == NO_NODE ? n->arg[0] : cast);
+    const Node *pool = graph_node(s->g, cast == NO_NODE ? n->arg[0] : cast);
     int reduced = node_attr(n, ATTR_axes)->count;
     if (pool->op != OP_max_pool_grad || reduced < 3 ||
         node_ints(n, ATTR_axes, 2, -1) != 2)
         return NO_NODE;
     NodeId dy = pool->arg[1];
     if (cast != NO_NODE) {
-        Type t = *at(s, dy)->type;
-        t.dtype = at(s, n->arg[0])->type->dtype;
+        Type t = *graph_node(s->g, dy)->type;
+        t.dtype = graph_node(s->g, n->arg[0])->type->dtype;
         dy = op1(s, OP_cast, dy, &t);
     }
     Node sum = *n;
@@ -392,8 +393,9 @@ static NodeId drop_broadcast(Simplify *s, const Node *n) {
 static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
     double value;
     if (known(s, n, &value))
-        return graph_constant(small, type_scalar(at(s, n)->type->dtype), value);
-    return graph_add(small, *at(s, n));
+        return graph_constant(
+            small, type_scalar(graph_node(s->g, n)->type->dtype), value);
+    return graph_add(small, *graph_node(s->g, n));
 }
 
 static bool can_fold(const Simplify *s, const Node *n) {
@@ -401,7 +403,7 @@ static bool can_fold(const Simplify *s, const Node *n) {
     bool small = (dtype == F32 || dtype == I32 || dtype == BOOL) &&
                  !(op_info[n->op].facts & COLLECTIVE);
     for (int i = 0; i < n->num_args; i++) {
-        const Node *a = at(s, n->arg[i]);
+        const Node *a = graph_node(s->g, n->arg[i]);
         small &= a->op == OP_constant &&
                  node_attr(a, ATTR_values)->count <= FOLD_LIMIT;
     }

@@ -46,12 +46,8 @@ typedef struct {
     Arena *scratch;
 } Stacking;
 
-static const Node *at(const Stacking *s, NodeId n) {
-    return &s->old->node[n];
-}
-
 static const Type *type_at(const Stacking *s, NodeId n) {
-    return at(s, n)->type;
+    return graph_node(s->old, n)->type;
 }
 
 // ---- kinds of terms ----
@@ -59,7 +55,7 @@ static const Type *type_at(const Stacking *s, NodeId n) {
 // Whether the operation adds rows: a_t' b_t, or a sum over the first of two
 // axes, which autodiff leaves out where there is one row.
 static bool adds_rows(const Stacking *s, NodeId n) {
-    const Node *d = at(s, n);
+    const Node *d = graph_node(s->old, n);
     if (d->op == OP_matmul)
         return d->type->rank == 2 && node_int(d, ATTR_ta, 0) &&
                !node_int(d, ATTR_tb, 0);
@@ -74,7 +70,7 @@ static bool adds_rows(const Stacking *s, NodeId n) {
 
 // The only axis that a pad makes longer, or -1.
 static int padded_axis(const Stacking *s, NodeId n) {
-    Type t = *type_at(s, at(s, n)->arg[0]);
+    Type t = *type_at(s, graph_node(s->old, n)->arg[0]);
     int axis = -1;
     for (int i = 0; i < t.rank; i++) {
         if (t.dim[i] == type_at(s, n)->dim[i])
@@ -88,7 +84,7 @@ static int padded_axis(const Stacking *s, NodeId n) {
 
 // Whether term n belongs with term m.
 static bool is_alike(const Stacking *s, NodeId n, NodeId m) {
-    const Node *d = at(s, n), *e = at(s, m);
+    const Node *d = graph_node(s->old, n), *e = graph_node(s->old, m);
     if (d->op != e->op || s->uses[n] != 1)
         return false;
     for (int i = 0; i < d->num_args; i++)
@@ -107,12 +103,13 @@ static int by_position(const void *a, const void *b) {
 // Sorts pads that fill an axis, one operand after another; else returns false.
 static bool sort_pads(const Stacking *s, Terms t) {
     int axis = padded_axis(s, t.term[0]);
-    int64_t size = type_at(s, at(s, t.term[0])->arg[0])->dim[axis];
+    int64_t size = type_at(s, graph_node(s->old, t.term[0])->arg[0])->dim[axis];
     NodeId *sorted = graph_map_new(s->old, s->scratch);
     if (t.count * size != type_at(s, t.term[0])->dim[axis])
         return false;
     for (int i = 0; i < t.count; i++) {
-        int64_t low = node_ints(at(s, t.term[i]), ATTR_low, axis, 0);
+        int64_t low =
+            node_ints(graph_node(s->old, t.term[i]), ATTR_low, axis, 0);
         if (low % size != 0 || sorted[low / size] != NO_NODE)
             return false;
         sorted[low / size] = t.term[i];
@@ -130,7 +127,7 @@ static bool sort_rows(Terms t) {
 // ---- sums ----
 
 static bool continues(const Stacking *s, NodeId sum, NodeId n) {
-    return at(s, n)->op == OP_add && s->uses[n] == 1 &&
+    return graph_node(s->old, n)->op == OP_add && s->uses[n] == 1 &&
            type_is(type_at(s, n), type_at(s, sum));
 }
 
@@ -148,8 +145,8 @@ static Terms find_terms(const Stacking *s, NodeId n, Terms *inner) {
         }
         ARENA_APPEND(s->scratch, inner->term, inner->count, top);
         s->seen[top] = true;
-        s->stack[height++] = at(s, top)->arg[1];
-        s->stack[height++] = at(s, top)->arg[0];
+        s->stack[height++] = graph_node(s->old, top)->arg[1];
+        s->stack[height++] = graph_node(s->old, top)->arg[0];
     }
     return all;
 }
@@ -172,8 +169,8 @@ static Terms take_alike(const Stacking *s, Terms *from) {
 static bool is_stacked(const Stacking *s, Terms t) {
     if (t.count < LEAST_TERMS || !is_alike(s, t.term[0], t.term[0]))
         return false;
-    bool sorted = at(s, t.term[0])->op == OP_pad ? sort_pads(s, t)
-                                                 : sort_rows(t);
+    bool sorted = graph_node(s->old, t.term[0])->op == OP_pad ? sort_pads(s, t)
+                                                              : sort_rows(t);
     return sorted && rewrite_next(s->g, s->options);
 }
 
@@ -214,7 +211,7 @@ static bool find_sum(Stacking *s, NodeId n) {
 static bool find_sums(Stacking *s) {
     bool any = false;
     for (NodeId n = s->old->count; n-- > 0;)
-        if (at(s, n)->op == OP_add && !s->seen[n])
+        if (graph_node(s->old, n)->op == OP_add && !s->seen[n])
             any |= find_sum(s, n);
     return any;
 }
@@ -224,17 +221,18 @@ static bool find_sums(Stacking *s) {
 // Operand i of all terms, as matrices [M,C], one after another.
 static NodeId stack_operands(Stacking *s, Terms t, int i, int64_t rows) {
     NodeId *part = ARENA_ARRAY(s->scratch, (size_t)t.count, NodeId);
-    int64_t columns = type_count(type_at(s, at(s, t.term[0])->arg[i])) / rows;
+    int64_t columns =
+        type_count(type_at(s, graph_node(s->old, t.term[0])->arg[i])) / rows;
     int64_t dim[] = {rows, columns};
     for (int k = 0; k < t.count; k++)
-        part[k] =
-            graph_reshape(s->g, s->now[at(s, t.term[k])->arg[i]], 2, dim);
+        part[k] = graph_reshape(
+            s->g, s->now[graph_node(s->old, t.term[k])->arg[i]], 2, dim);
     return graph_stack(s->g, part, t.count, rows, columns);
 }
 
 static NodeId add_all_rows(Stacking *s, Terms t) {
     static const int64_t rows[] = {0};
-    const Node *d = at(s, t.term[0]);
+    const Node *d = graph_node(s->old, t.term[0]);
     NodeId arg[2];
     for (int i = 0; i < d->num_args; i++) {
         Type one = *type_at(s, d->arg[i]);
@@ -254,7 +252,7 @@ static NodeId side_by_side(Stacking *s, Terms t) {
     static const int64_t order[] = {1, 0, 2};
     int axis = padded_axis(s, t.term[0]);
     Type all = *type_at(s, t.term[0]);
-    Type one = *type_at(s, at(s, t.term[0])->arg[0]);
+    Type one = *type_at(s, graph_node(s->old, t.term[0])->arg[0]);
     int64_t before = 1;
     for (int i = 0; i < axis; i++)
         before *= one.dim[i];
@@ -269,10 +267,11 @@ static NodeId rewrite_sum(Stacking *s, const Sum *sum) {
     NodeId y = NO_NODE;
     for (int i = 0; i < sum->num_stacked + sum->rest.count; i++) {
         int k = i - sum->num_stacked;
-        NodeId next = k >= 0 ? s->now[sum->rest.term[k]]
-                      : at(s, sum->stacked[i].term[0])->op == OP_pad
-                          ? side_by_side(s, sum->stacked[i])
-                          : add_all_rows(s, sum->stacked[i]);
+        NodeId next =
+            k >= 0 ? s->now[sum->rest.term[k]]
+            : graph_node(s->old, sum->stacked[i].term[0])->op == OP_pad
+                ? side_by_side(s, sum->stacked[i])
+                : add_all_rows(s, sum->stacked[i]);
         y = y == NO_NODE ? next : graph_op2(s->g, OP_add, y, next);
     }
     return y;

@@ -59,10 +59,6 @@ static Search search_new(const Graph *g, const Group *group, int count,
     return s;
 }
 
-static const Node *node_at(const Search *s, NodeId n) {
-    return &s->g->node[n];
-}
-
 static bool reads(const Group *group, NodeId n) {
     for (int i = 0; i < group->num_inputs; i++)
         if (group->input[i] == n)
@@ -82,7 +78,7 @@ static NodeId call_of(const Search *s, int k) {
 // The call of operation op that computes n, if n is all that it leaves;
 // NO_NODE otherwise.
 static NodeId computed_by(const Search *s, NodeId n, Op op) {
-    if (s->owner[n] < 0 || node_at(s, n)->op != op)
+    if (s->owner[n] < 0 || graph_node(s->g, n)->op != op)
         return NO_NODE;
     return call_of(s, s->owner[n]) == n ? n : NO_NODE;
 }
@@ -94,12 +90,12 @@ static bool is_images(Type t) {
 // Whether the library has fusions for a convolution or one of its gradients,
 // given the type of its weight.
 static bool fits(const Search *s, NodeId call) {
-    const Node *d = node_at(s, call);
+    const Node *d = graph_node(s->g, call);
     bool weight = d->op == OP_conv_grad_weight;
-    Type w = *(weight ? d : node_at(s, d->arg[1]))->type;
-    Type other = *(weight ? node_at(s, d->arg[1]) : d)->type;
+    Type w = *(weight ? d : graph_node(s->g, d->arg[1]))->type;
+    Type other = *(weight ? graph_node(s->g, d->arg[1]) : d)->type;
     int64_t window = w.dim[1], stride = node_ints(d, ATTR_stride, 0, 1);
-    return is_images(*node_at(s, d->arg[0])->type) && is_images(other) &&
+    return is_images(*graph_node(s->g, d->arg[0])->type) && is_images(other) &&
            node_int(d, ATTR_groups, 1) == 1 && w.dim[2] == window &&
            (window == 1 || window == 3 || window == 5) &&
            node_ints(d, ATTR_stride, 1, 1) == stride && stride <= 2 &&
@@ -127,8 +123,9 @@ static Points points_of(const Search *s, const Norm *norm) {
     const NodeId node[NUM_VALUES] = {norm->x,     norm->sum,  norm->var,
                                      norm->scale, norm->bias, norm->y,
                                      NO_NODE};
-    int64_t columns = space_columns(node_at(s, norm->x)->type);
-    double rows = (double)(type_count(node_at(s, norm->x)->type) / columns);
+    int64_t columns = space_columns(graph_node(s->g, norm->x)->type);
+    double rows =
+        (double)(type_count(graph_node(s->g, norm->x)->type) / columns);
     for (int i = 0; i < NUM_VALUES; i++)
         p.of[i].node = node[i];
     for (int i = 0; i < PROBE_POINTS; i++) {
@@ -149,7 +146,7 @@ static Points points_of(const Search *s, const Norm *norm) {
 // ---- statistics ----
 
 static bool over_rows(const Search *s, NodeId n, Op op, NodeId x) {
-    const Node *d = node_at(s, n);
+    const Node *d = graph_node(s->g, n);
     return d->op == op && node_base(s->g, d->arg[0]) == x &&
            reduction_kind(s->g, n) == COLUMN_REDUCTION;
 }
@@ -162,7 +159,7 @@ static bool match_statistics(const Search *s, int k, Norm *norm) {
         group->num_outputs != 2)
         return false;
     NodeId x = group->input[0];
-    bool first = node_at(s, group->output[0])->op == OP_sum;
+    bool first = graph_node(s->g, group->output[0])->op == OP_sum;
     NodeId sum = group->output[!first], var = group->output[first];
     if (!over_rows(s, sum, OP_sum, x) || !over_rows(s, var, OP_var, x) ||
         computed_by(s, x, OP_conv) == NO_NODE || !fits(s, x) ||
@@ -181,7 +178,7 @@ static bool match_statistics(const Search *s, int k, Norm *norm) {
 }
 
 static int64_t bytes_of(const Search *s, NodeId n) {
-    return graph_bytes(s->g, node_at(s, n)->type);
+    return graph_bytes(s->g, graph_node(s->g, n)->type);
 }
 
 static LibraryFusion *fusion_add(Search *s, FusionKind kind, NodeId call,
@@ -241,7 +238,7 @@ static bool is_norm(const Search *s, int k, NodeId n, Norm *norm) {
 }
 
 static bool is_row(const Search *s, NodeId n, NodeId like) {
-    return type_is(node_at(s, n)->type, node_at(s, like)->type);
+    return type_is(graph_node(s->g, n)->type, graph_node(s->g, like)->type);
 }
 
 // A kernel that stores relu of the batch_norm and nothing else.
@@ -253,9 +250,10 @@ static bool match_apply(const Search *s, int k, Norm *norm) {
         group->workspace != NO_NODE || group->num_inputs != 5)
         return false;
     NodeId y = group->output[0], n = y;
-    while (node_at(s, n)->op == OP_cast && node_at(s, n)->group >= 0)
-        n = node_at(s, n)->arg[0];
-    if (node_at(s, n)->op != OP_relu || !is_row(s, y, norm->x))
+    while (graph_node(s->g, n)->op == OP_cast &&
+           graph_node(s->g, n)->group >= 0)
+        n = graph_node(s->g, n)->arg[0];
+    if (graph_node(s->g, n)->op != OP_relu || !is_row(s, y, norm->x))
         return false;
     for (int i = 0; i < group->num_inputs; i++) {
         NodeId in = group->input[i];
@@ -268,7 +266,7 @@ static bool match_apply(const Search *s, int k, Norm *norm) {
     for (int swap = 0; swap < 2 && others == 2; swap++) {
         norm->scale = other[swap];
         norm->bias = other[!swap];
-        if (is_norm(s, k, node_at(s, n)->arg[0], norm)) {
+        if (is_norm(s, k, graph_node(s->g, n)->arg[0], norm)) {
             norm->y = y;
             norm->kernel = k;
             return true;
@@ -297,7 +295,7 @@ static bool only_readers(const Search *s, NodeId y, NodeId *conv,
         NodeId call = call_of(s, s->readers.group[e]);
         if (call == NO_NODE || !fits(s, call))
             return false;
-        const Node *d = node_at(s, call);
+        const Node *d = graph_node(s->g, call);
         if (d->op == OP_conv && d->arg[0] == y && *conv == NO_NODE)
             *conv = call;
         else if (d->op == OP_conv_grad_weight && d->arg[1] == y &&
@@ -349,7 +347,7 @@ static NodeId gradient_of(const Search *s, const Group *group, NodeId x) {
 static bool sums(const Search *s, int k, NodeId n, const Points *p,
                  const double *expected) {
     double value[PROBE_POINTS];
-    const Node *d = node_at(s, n);
+    const Node *d = graph_node(s->g, n);
     return d->op == OP_sum && reduction_kind(s->g, n) == COLUMN_REDUCTION &&
            probe_eval(s->g, s->group[k].group, d->arg[0], p->of, NUM_VALUES,
                       value) &&

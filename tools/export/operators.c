@@ -26,16 +26,12 @@ typedef struct {
     const char *why; // the first operation that ONNX lacks
 } Builder;
 
-static const Node *at(const Builder *o, NodeId n) {
-    return &o->g->node[n];
-}
-
 static Type type_at(const Builder *o, NodeId n) {
-    return *at(o, n)->type;
+    return *graph_node(o->g, n)->type;
 }
 
 static const char *fail(Builder *o, NodeId n, const char *why) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     if (o->why == NULL)
         o->why = arena_format(o->a, "%s:%d: %s: %s", d->from.file, d->from.line,
                               op_info[d->op].name, why);
@@ -55,7 +51,8 @@ static ElementType element_type(DType d) {
 // another way.
 static int64_t batches(const Builder *o, NodeId n, int i) {
     const Graph *doubled = o->x->doubled;
-    int64_t batch = o->x->program->recipe.batch, dim = at(o, n)->type->dim[i];
+    int64_t batch = o->x->program->recipe.batch,
+            dim = graph_node(o->g, n)->type->dim[i];
     int64_t other = doubled != NULL ? doubled->node[n].type->dim[i] : dim;
     return other == dim                           ? 0
            : other == 2 * dim && dim % batch == 0 ? dim / batch
@@ -63,7 +60,7 @@ static int64_t batches(const Builder *o, NodeId n, int i) {
 }
 
 static bool is_static(const Builder *o, NodeId n) {
-    for (int i = 0; i < at(o, n)->type->rank; i++)
+    for (int i = 0; i < graph_node(o->g, n)->type->rank; i++)
         if (batches(o, n, i) != 0)
             return false;
     return true;
@@ -72,7 +69,7 @@ static bool is_static(const Builder *o, NodeId n) {
 // ---- records ----
 
 static const char *name_new(Builder *o, NodeId n, const char *part) {
-    const char *path = at(o, n)->from.path;
+    const char *path = graph_node(o->g, n)->from.path;
     return arena_format(o->a, "%s%s%s_%d", path != NULL ? path : "",
                         path != NULL ? "/" : "", part, o->made++);
 }
@@ -181,7 +178,7 @@ static const int64_t to_first[] = {0, 3, 1, 2}, to_last[] = {0, 2, 3, 1};
 // The elements of a constant or an index.  Where all along the batch are equal,
 // there is one of them.
 static const char *constant_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     Type t = *d->type;
     const Attr *values = node_attr(d, ATTR_values);
     int64_t axis = d->op == OP_iota ? node_int(d, ATTR_axis, 0) : -1;
@@ -216,9 +213,10 @@ static const char *constant_add(Builder *o, NodeId n) {
 // The name of a value in a layout; one of fewer axes has only the last.  A
 // constant is added when it is read.
 static const char *value(Builder *o, NodeId n, Layout layout) {
-    if (at(o, n)->type->rank != 4)
+    if (graph_node(o->g, n)->type->rank != 4)
         layout = CHANNELS_LAST;
-    if ((at(o, n)->op == OP_constant || at(o, n)->op == OP_iota) &&
+    if ((graph_node(o->g, n)->op == OP_constant ||
+         graph_node(o->g, n)->op == OP_iota) &&
         o->name[n][CHANNELS_LAST] == NULL)
         o->name[n][CHANNELS_LAST] = constant_add(o, n);
     if (o->name[n][layout] == NULL && o->name[n][!layout] != NULL)
@@ -229,7 +227,7 @@ static const char *value(Builder *o, NodeId n, Layout layout) {
 }
 
 static const char *operand(Builder *o, NodeId n, int i) {
-    return value(o, at(o, n)->arg[i], CHANNELS_LAST);
+    return value(o, graph_node(o->g, n)->arg[i], CHANNELS_LAST);
 }
 
 static const char *reshaped(Builder *o, NodeId n, const char *x, int rank,
@@ -306,7 +304,7 @@ static const char *input_name(Builder *o, NodeId n, const char *name) {
 }
 
 static const char *leaf_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     const char *name = node_text(d, ATTR_name);
     switch (d->op) {
     case OP_input:
@@ -324,7 +322,7 @@ static const char *leaf_add(Builder *o, NodeId n) {
 // ---- pointwise operations ----
 
 static bool keeps_first(const Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     for (int i = 0; i < d->num_args; i++)
         if (o->name[d->arg[i]][CHANNELS_FIRST] != NULL)
             return d->type->rank == 4;
@@ -337,7 +335,7 @@ static bool is_compare(Op op) {
 
 // The type to which operands are promoted.
 static DType joined(const Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     if (!is_compare(d->op))
         return d->type->dtype;
     bool real = false;
@@ -391,7 +389,7 @@ static const char *modulo_add(Builder *o, NodeId n, const char *const *x) {
 }
 
 static void pointwise_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     Layout layout = keeps_first(o, n) ? CHANNELS_FIRST : CHANNELS_LAST;
     const char *x[3], *made;
     DType own = joined(o, n);
@@ -471,8 +469,8 @@ static void bounds_of(const Node *d, int rank, int64_t *low, int64_t *high) {
 // A constant of one number, as the views of an evaluation have it.
 static bool fixed_number(const Builder *o, NodeId n, double *number) {
     NodeId base = node_base(o->g, n);
-    const Attr *values = node_attr(at(o, base), ATTR_values);
-    if (at(o, base)->op != OP_constant || values->count != 1)
+    const Attr *values = node_attr(graph_node(o->g, base), ATTR_values);
+    if (graph_node(o->g, base)->op != OP_constant || values->count != 1)
         return false;
     *number = values->floats[0];
     return true;
@@ -480,7 +478,7 @@ static bool fixed_number(const Builder *o, NodeId n, double *number) {
 
 // Pads on one side and slices on the other.
 static const char *shift_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     const char *mode = node_text(d, ATTR_mode);
     double by[2];
     if (!fixed_number(o, d->arg[1], &by[0]) ||
@@ -502,7 +500,7 @@ static const char *shift_add(Builder *o, NodeId n) {
 static const char *flip_add(Builder *o, NodeId n) {
     double flips;
     const char *x = operand(o, n, 0);
-    if (!fixed_number(o, at(o, n)->arg[1], &flips))
+    if (!fixed_number(o, graph_node(o->g, n)->arg[1], &flips))
         return fail(o, n, "it differs between the samples of a batch");
     if (flips == 0)
         return x;
@@ -514,10 +512,10 @@ static const char *flip_add(Builder *o, NodeId n) {
 }
 
 static const char *transpose_add(Builder *o, NodeId n) {
-    int rank = at(o, n)->type->rank;
+    int rank = graph_node(o->g, n)->type->rank;
     int64_t order[RT_MAX_RANK];
     for (int i = 0; i < rank; i++)
-        order[i] = node_ints(at(o, n), ATTR_order, i, i);
+        order[i] = node_ints(graph_node(o->g, n), ATTR_order, i, i);
     return transposed(o, n, operand(o, n, 0), rank, order);
 }
 
@@ -530,7 +528,7 @@ static const char *gather_add(Builder *o, NodeId n) {
 
 // Operands of equal sizes, as stack of the language has them.
 static const char *stack_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     int64_t rows = d->type->dim[1], columns = d->type->dim[2];
     const char **part = ARENA_ARRAY(o->a, (size_t)d->num_args, const char *);
     Attributes t = {0};
@@ -546,7 +544,7 @@ static const char *stack_add(Builder *o, NodeId n) {
 }
 
 static const char *broadcast_add(Builder *o, NodeId n) {
-    Type t = type_at(o, n), from = type_at(o, at(o, n)->arg[0]);
+    Type t = type_at(o, n), from = type_at(o, graph_node(o->g, n)->arg[0]);
     int64_t dim[RT_MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         int own = i - (t.rank - from.rank);
@@ -562,12 +560,12 @@ static const char *broadcast_add(Builder *o, NodeId n) {
 
 static const char *reduced(Builder *o, NodeId n, const char *op,
                            const char *x) {
-    const Attr *axes = node_attr(at(o, n), ATTR_axes);
+    const Attr *axes = node_attr(graph_node(o->g, n), ATTR_axes);
     return binary(o, n, op, x, ints_of(o, n, axes->ints, axes->count));
 }
 
 static const char *reduce_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     Type from = type_at(o, d->arg[0]);
     const char *x = cast_to(o, n, operand(o, n, 0), from.dtype, d->type->dtype);
     const char *made;
@@ -594,8 +592,9 @@ static const char *argmax_add(Builder *o, NodeId n) {
 static const char *softmax_add(Builder *o, NodeId n) {
     Attributes t = {0};
     int_add(&t, "axis", -1);
-    return node_add(o, n, at(o, n)->op == OP_softmax ? "Softmax" : "LogSoftmax",
-                    NULL, &t, 1, (const char *[]){operand(o, n, 0)});
+    return node_add(
+        o, n, graph_node(o->g, n)->op == OP_softmax ? "Softmax" : "LogSoftmax",
+        NULL, &t, 1, (const char *[]){operand(o, n, 0)});
 }
 
 // ---- windows, convolutions, products ----
@@ -615,7 +614,7 @@ static void pads_add(Attributes *t, const Node *d) {
 }
 
 static const char *pool_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     bool average = d->op == OP_avg_pool;
     Attributes t = {0};
     pair_add(&t, "kernel_shape", d, ATTR_window);
@@ -630,8 +629,9 @@ static const char *pool_add(Builder *o, NodeId n) {
 // A weight [K,R,S,C] as [K,C,R,S]; a parameter is stored so.
 static const char *filters(Builder *o, NodeId n) {
     Type t = type_at(o, n);
-    const char *name = node_text(at(o, n), ATTR_name);
-    if (at(o, n)->op != OP_param || o->name[n][CHANNELS_FIRST] != NULL)
+    const char *name = node_text(graph_node(o->g, n), ATTR_name);
+    if (graph_node(o->g, n)->op != OP_param ||
+        o->name[n][CHANNELS_FIRST] != NULL)
         return value(o, n, CHANNELS_FIRST);
     const float *from = rt_tensors_find(o->x->weights, name, t.rank, t.dim);
     if (from == NULL)
@@ -652,7 +652,8 @@ static const char *filters(Builder *o, NodeId n) {
 // The rows and columns that a transposed convolution has at the end beyond
 // those of its windows.
 static void output_padding_add(Attributes *t, const Builder *o, const Node *d) {
-    const Type *x = at(o, d->arg[0])->type, *w = at(o, d->arg[1])->type;
+    const Type *x = graph_node(o->g, d->arg[0])->type,
+               *w = graph_node(o->g, d->arg[1])->type;
     int64_t pair[2];
     for (int i = 0; i < 2; i++)
         pair[i] = d->type->dim[1 + i] -
@@ -664,8 +665,8 @@ static void output_padding_add(Attributes *t, const Builder *o, const Node *d) {
 }
 
 static const char *conv_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
-    const Type *w = at(o, d->arg[1])->type;
+    const Node *d = graph_node(o->g, n);
+    const Type *w = graph_node(o->g, d->arg[1])->type;
     bool transposed = d->op == OP_conv_grad_input;
     Attributes t = {0};
     ints_add(&t, "kernel_shape", &w->dim[1], 2);
@@ -681,8 +682,8 @@ static const char *conv_add(Builder *o, NodeId n) {
 }
 
 static const char *resize_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
-    const Type *from = at(o, d->arg[0])->type, *to = d->type;
+    const Node *d = graph_node(o->g, n);
+    const Type *from = graph_node(o->g, d->arg[0])->type, *to = d->type;
     bool nearest = strcmp(node_text(d, ATTR_mode), "nearest") == 0;
     float scale[] = {1, 1, (float)to->dim[1] / (float)from->dim[1],
                      (float)to->dim[2] / (float)from->dim[2]};
@@ -702,7 +703,7 @@ static const char *resize_add(Builder *o, NodeId n) {
 }
 
 static const char *last_swapped(Builder *o, NodeId n, NodeId x) {
-    int rank = at(o, x)->type->rank;
+    int rank = graph_node(o->g, x)->type->rank;
     int64_t order[RT_MAX_RANK];
     for (int i = 0; i < rank; i++)
         order[i] = i;
@@ -713,10 +714,10 @@ static const char *last_swapped(Builder *o, NodeId n, NodeId x) {
 
 // A product of two matrices is a Gemm, as other programs write a linear layer.
 static const char *matmul_add(Builder *o, NodeId n) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     bool ta = node_int(d, ATTR_ta, 0) != 0, tb = node_int(d, ATTR_tb, 0) != 0;
-    bool flat =
-        at(o, d->arg[0])->type->rank == 2 && at(o, d->arg[1])->type->rank == 2;
+    bool flat = graph_node(o->g, d->arg[0])->type->rank == 2 &&
+                graph_node(o->g, d->arg[1])->type->rank == 2;
     const char *x[2];
     for (int i = 0; i < 2; i++)
         x[i] = (i == 0 ? ta : tb) && !flat ? last_swapped(o, n, d->arg[i])
@@ -733,7 +734,7 @@ static const char *matmul_add(Builder *o, NodeId n) {
 
 // The other operand of a sum or product of which one is x.
 static NodeId other_of(const Builder *o, NodeId n, Op op, NodeId x) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     if (d->op != op)
         return NO_NODE;
     return d->arg[0] == x ? d->arg[1] : d->arg[1] == x ? d->arg[0] : NO_NODE;
@@ -746,13 +747,14 @@ typedef struct {
 
 // Whether n is rsqrt(var + eps).
 static bool is_deviation(const Builder *o, NodeId n, BatchNorm *m) {
-    if (at(o, n)->op != OP_rsqrt || at(o, at(o, n)->arg[0])->op != OP_add)
+    if (graph_node(o->g, n)->op != OP_rsqrt ||
+        graph_node(o->g, graph_node(o->g, n)->arg[0])->op != OP_add)
         return false;
-    const Node *sum = at(o, at(o, n)->arg[0]);
+    const Node *sum = graph_node(o->g, graph_node(o->g, n)->arg[0]);
     for (int i = 0; i < 2; i++)
-        if (node_number(at(o, sum->arg[i]), &m->eps)) {
+        if (node_number(graph_node(o->g, sum->arg[i]), &m->eps)) {
             m->var = sum->arg[1 - i];
-            return at(o, m->var)->op == OP_state;
+            return graph_node(o->g, m->var)->op == OP_state;
         }
     return false;
 }
@@ -760,27 +762,28 @@ static bool is_deviation(const Builder *o, NodeId n, BatchNorm *m) {
 // Whether n is (x - mean) * (scale * deviation) + bias, with numbers for each
 // channel.
 static bool find_norm(const Builder *o, NodeId n, BatchNorm *m) {
-    const Node *d = at(o, n);
+    const Node *d = graph_node(o->g, n);
     if (d->op != OP_add || d->type->rank != 4)
         return false;
     for (int i = 0; i < 2; i++) {
-        const Node *product = at(o, d->arg[i]);
+        const Node *product = graph_node(o->g, d->arg[i]);
         m->bias = d->arg[1 - i];
-        if (product->op != OP_mul || at(o, m->bias)->type->rank != 1)
+        if (product->op != OP_mul || graph_node(o->g, m->bias)->type->rank != 1)
             continue;
         for (int j = 0; j < 2; j++) {
-            const Node *centred = at(o, product->arg[j]);
+            const Node *centred = graph_node(o->g, product->arg[j]);
             NodeId factor = product->arg[1 - j];
-            if (centred->op != OP_sub || at(o, factor)->op != OP_mul ||
-                at(o, centred->arg[1])->op != OP_state)
+            if (centred->op != OP_sub ||
+                graph_node(o->g, factor)->op != OP_mul ||
+                graph_node(o->g, centred->arg[1])->op != OP_state)
                 continue;
             m->x = centred->arg[0];
             m->mean = centred->arg[1];
             for (int k = 0; k < 2; k++) {
-                NodeId deviation = at(o, factor)->arg[k];
+                NodeId deviation = graph_node(o->g, factor)->arg[k];
                 m->scale = other_of(o, factor, OP_mul, deviation);
                 if (is_deviation(o, deviation, m) && m->scale != NO_NODE &&
-                    at(o, m->scale)->type->rank == 1)
+                    graph_node(o->g, m->scale)->type->rank == 1)
                     return true;
             }
         }
@@ -802,7 +805,7 @@ static const char *norm_add(Builder *o, NodeId n, const BatchNorm *m) {
 // ---- the graph ----
 
 static const char *last_add(Builder *o, NodeId n) {
-    switch (at(o, n)->op) {
+    switch (graph_node(o->g, n)->op) {
     case OP_sum:
     case OP_max:
     case OP_var:
@@ -831,9 +834,9 @@ static const char *last_add(Builder *o, NodeId n) {
     case OP_pad:
     case OP_slice: {
         int64_t low[RT_MAX_RANK], high[RT_MAX_RANK];
-        int rank = at(o, n)->type->rank;
-        bounds_of(at(o, n), rank, low, high);
-        return at(o, n)->op == OP_pad
+        int rank = graph_node(o->g, n)->type->rank;
+        bounds_of(graph_node(o->g, n), rank, low, high);
+        return graph_node(o->g, n)->op == OP_pad
                    ? pad_add(o, n, operand(o, n, 0), "constant", low, high,
                              rank)
                    : slice_add(o, n, operand(o, n, 0), low, high, rank);
@@ -845,12 +848,12 @@ static const char *last_add(Builder *o, NodeId n) {
 
 static void operation_add(Builder *o, NodeId n) {
     BatchNorm norm;
-    unsigned facts = op_info[at(o, n)->op].facts;
+    unsigned facts = op_info[graph_node(o->g, n)->op].facts;
     if (find_norm(o, n, &norm)) {
         o->name[n][CHANNELS_FIRST] = norm_add(o, n, &norm);
         return;
     }
-    switch (at(o, n)->op) {
+    switch (graph_node(o->g, n)->op) {
     case OP_conv:
     case OP_conv_grad_input:
         o->name[n][CHANNELS_FIRST] = conv_add(o, n);
@@ -865,8 +868,8 @@ static void operation_add(Builder *o, NodeId n) {
     default:
         break;
     }
-    if ((facts & POINTWISE && at(o, n)->op != OP_broadcast) ||
-        at(o, n)->op == OP_stop_gradient)
+    if ((facts & POINTWISE && graph_node(o->g, n)->op != OP_broadcast) ||
+        graph_node(o->g, n)->op == OP_stop_gradient)
         pointwise_add(o, n);
     else
         o->name[n][CHANNELS_LAST] = last_add(o, n);
@@ -886,20 +889,21 @@ static void need(const Builder *o, NodeId n, bool *needed) {
         need(o, m.var, needed);
         return;
     }
-    for (int i = 0; i < at(o, n)->num_args; i++)
-        need(o, at(o, n)->arg[i], needed);
+    for (int i = 0; i < graph_node(o->g, n)->num_args; i++)
+        need(o, graph_node(o->g, n)->arg[i], needed);
 }
 
 // Whether n is read as the filters of convolutions alone.
 static bool *find_filters(const Builder *o, const bool *needed) {
     bool *only = ARENA_ARRAY(o->a, o->g->count, bool);
     for (NodeId n = 0; n < o->g->count; n++)
-        only[n] = at(o, n)->op == OP_param && at(o, n)->type->rank == 4;
+        only[n] = graph_node(o->g, n)->op == OP_param &&
+                  graph_node(o->g, n)->type->rank == 4;
     for (NodeId n = 0; n < o->g->count; n++) {
-        Op op = at(o, n)->op;
+        Op op = graph_node(o->g, n)->op;
         bool conv = op == OP_conv || op == OP_conv_grad_input;
-        for (int i = 0; needed[n] && i < at(o, n)->num_args; i++)
-            only[at(o, n)->arg[i]] &= conv && i == 1;
+        for (int i = 0; needed[n] && i < graph_node(o->g, n)->num_args; i++)
+            only[graph_node(o->g, n)->arg[i]] &= conv && i == 1;
     }
     return only;
 }
@@ -925,7 +929,7 @@ static bool is_input(const Builder *o, const char *name) {
 
 // The name of prediction.NAME; an input's name is taken.
 static const char *output_name(const Builder *o, NodeId n) {
-    const char *name = node_text(at(o, n), ATTR_name);
+    const char *name = node_text(graph_node(o->g, n), ATTR_name);
     const char *dot = strchr(name, '.');
     if (dot == NULL)
         return name;
@@ -951,11 +955,11 @@ static void input_add(Builder *o, NodeId n) {
 static void graph_convert(Builder *o) {
     bool *needed = ARENA_ARRAY(o->a, o->g->count, bool);
     for (NodeId n = 0; n < o->g->count; n++)
-        if (at(o, n)->op == OP_output)
+        if (graph_node(o->g, n)->op == OP_output)
             need(o, n, needed);
     const bool *only = find_filters(o, needed);
     for (NodeId n = 0; n < o->g->count && o->why == NULL; n++) {
-        const Node *d = at(o, n);
+        const Node *d = graph_node(o->g, n);
         if (!needed[n] || only[n] || d->op == OP_constant || d->op == OP_iota)
             continue;
         if (d->op == OP_output) {
