@@ -29,21 +29,21 @@ typedef struct {
     int own, *caller, callers;
 } Needed;
 
-static void find_callers(const Writer *w, Needed *r) {
-    r->callers = 0;
+static void find_callers(const Writer *w, Needed *needed) {
+    needed->callers = 0;
     for (int i = 0; i < w->num_merged; i++)
-        if (calls(w->merged[i], w->kernel[r->own]))
-            r->caller[r->callers++] = w->num_kernels + i;
+        if (calls(w->merged[i], w->kernel[needed->own]))
+            needed->caller[needed->callers++] = w->num_kernels + i;
 }
 
 static void write_shared(Text *t, const char *text, size_t length,
-                         const Needed *r) {
+                         const Needed *needed) {
     enum { OF_LINE = 3 };
-    text_add(t, "#if IS_NEEDED(%d)", r->own);
-    for (int i = 0; i < r->callers; i++)
+    text_add(t, "#if IS_NEEDED(%d)", needed->own);
+    for (int i = 0; i < needed->callers; i++)
         text_add(t, "%sIS_NEEDED(%d)",
                  i % OF_LINE == OF_LINE - 1 ? " || \\\n    " : " || ",
-                 r->caller[i]);
+                 needed->caller[i]);
     text_add(t, "\n");
     text_bytes(t, text, length);
     text_add(t, "#endif\n");
@@ -52,21 +52,23 @@ static void write_shared(Text *t, const char *text, size_t length,
 // A device may compile kernels separately and in parallel, and skip unused
 // ones.  Its compiler reads the whole text each time, so shared helpers are
 // conditional too.
-static void write_kernel(Text *t, const Kernel *k, const Needed *r) {
+static void write_kernel(Text *t, const Kernel *k, const Needed *needed) {
     text_add(t, "\n");
     text_bytes(t, k->text, k->comment);
     if (k->comment < k->entry)
-        write_shared(t, k->text + k->comment, k->entry - k->comment, r);
-    text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", r->own, k->text + k->entry);
+        write_shared(t, k->text + k->comment, k->entry - k->comment, needed);
+    text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", needed->own,
+             k->text + k->entry);
 }
 
 static void write_kernels(const Writer *w, Text *t, const PlannedStep *s,
-                          Needed *r) {
+                          Needed *needed) {
     for (int k = 0; k < s->count; k++)
-        if (r->own < w->num_kernels && w->kernel[r->own] == &s->kernel[k]) {
-            find_callers(w, r);
-            write_kernel(t, &s->kernel[k], r);
-            r->own++;
+        if (needed->own < w->num_kernels &&
+            w->kernel[needed->own] == &s->kernel[k]) {
+            find_callers(w, needed);
+            write_kernel(t, &s->kernel[k], needed);
+            needed->own++;
         }
 }
 
@@ -120,11 +122,12 @@ void kernels_write(const Writer *w, Text *t) {
                  "call may compute\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    Needed r = {.caller = ARENA_ARRAY(w->a, (size_t)w->num_merged + 1, int)};
+    Needed needed = {.caller =
+                         ARENA_ARRAY(w->a, (size_t)w->num_merged + 1, int)};
     int merged = w->num_kernels;
     for (int i = 0; i < w->num_steps; i++) {
         text_add(t, "\n// ---- %s ----\n", w->step[i].name);
-        write_kernels(w, t, &w->step[i], &r);
+        write_kernels(w, t, &w->step[i], &needed);
         write_merged(t, &w->step[i], &merged);
     }
 }

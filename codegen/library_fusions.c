@@ -7,10 +7,10 @@ static long long offset_of(const Graph *g, NodeId n) {
     return n == NO_NODE ? 0 : (long long)g->node[n].offset;
 }
 
-static void norm_row(FusionTables *t, const Graph *g, const LibraryFusions *r,
-                     const Norm *n) {
+static void norm_row(FusionTables *t, const Graph *g,
+                     const LibraryFusions *fusions, const Norm *n) {
     int64_t channels = space_columns(g->node[n->x].type);
-    int64_t room = g->arena_bytes - r->bytes;
+    int64_t room = g->arena_bytes - fusions->bytes;
     text_add(&t->norms,
              "    {.x = %lld, .sum = %lld, .var = %lld, .number = %d,\n"
              "     .channels = %lld, .count = %lld",
@@ -51,9 +51,9 @@ static void fusion_row(FusionTables *t, const Graph *g, const Kernel *kernel,
     text_add(f, "},\n");
 }
 
-static bool has_number(const LibraryFusions *r, int64_t number) {
-    for (int i = 0; i < r->num_norms; i++)
-        if (r->norm[i].number == number)
+static bool has_number(const LibraryFusions *fusions, int64_t number) {
+    for (int i = 0; i < fusions->num_norms; i++)
+        if (fusions->norm[i].number == number)
             return true;
     return false;
 }
@@ -61,12 +61,12 @@ static bool has_number(const LibraryFusions *r, int64_t number) {
 // Rows for variances that no call of this step computes.  A call of another
 // step may have the same number, and kernels look it up by number.
 static int fixed_rows(FusionTables *t, const Graph *g,
-                      const LibraryFusions *r) {
+                      const LibraryFusions *fusions) {
     int rows = 0;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         int64_t number = node_int(d, ATTR_number, -1);
-        if (d->op != OP_var_finalize || has_number(r, number))
+        if (d->op != OP_var_finalize || has_number(fusions, number))
             continue;
         text_add(&t->norms, "    {.number = %lld},\n", (long long)number);
         rows++;
@@ -76,11 +76,11 @@ static int fixed_rows(FusionTables *t, const Graph *g,
 
 void fusions_emit(FusionTables *t, const Launches *l, int step) {
     const Graph *g = l->plan->graph;
-    const LibraryFusions *r = &l->plan->fusions;
-    for (int i = 0; i < r->num_norms; i++)
-        norm_row(t, g, r, &r->norm[i]);
-    for (int i = 0; i < r->count; i++)
-        fusion_row(t, g, l->kernel, step, &r->fusion[i]);
-    t->num_norms += r->num_norms + fixed_rows(t, g, r);
-    t->num_fusions += r->count;
+    const LibraryFusions *fusions = &l->plan->fusions;
+    for (int i = 0; i < fusions->num_norms; i++)
+        norm_row(t, g, fusions, &fusions->norm[i]);
+    for (int i = 0; i < fusions->count; i++)
+        fusion_row(t, g, l->kernel, step, &fusions->fusion[i]);
+    t->num_norms += fusions->num_norms + fixed_rows(t, g, fusions);
+    t->num_fusions += fusions->count;
 }

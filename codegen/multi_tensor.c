@@ -368,11 +368,11 @@ static void forget(Emit *e, const Scope *kernel, int mark) {
 }
 
 // Ends the local numbering of an entry.
-static void take_tensors(Emit *e, Entry *m) {
-    m->tensor = ARENA_ARRAY(e->a, (size_t)e->num_local + 1, NodeId);
-    m->num_tensors = e->num_local;
+static void take_tensors(Emit *e, Entry *to) {
+    to->tensor = ARENA_ARRAY(e->a, (size_t)e->num_local + 1, NodeId);
+    to->num_tensors = e->num_local;
     for (int i = 0; i < e->num_local; i++) {
-        NodeId n = m->tensor[i] = e->local_node[i];
+        NodeId n = to->tensor[i] = e->local_node[i];
         e->local[n] = e->names[n] = 0;
     }
 }
@@ -419,28 +419,28 @@ static void perform(Emit *e, Scope *entry, Scope *s, Task t, Index p) {
 }
 
 static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
-                        Entry *m) {
+                        Entry *to) {
     int mark = e->num_values;
     bool single = false;
     e->num_local = e->num_constants = e->num_indices = 0;
-    e->entry = m->root;
+    e->entry = to->root;
     for (int i = 0; i < count; i++) {
-        m->elements = task_elements(e, task[i]);
+        to->elements = task_elements(e, task[i]);
         single |= is_single(e, task[i]);
     }
     Index p = {.rank = 1,
                .flat = true,
                .index = {x_name(e->a, "i")},
-               .dim = {m->elements},
+               .dim = {to->elements},
                .lanes = single ? NULL : e->vw};
     Scope *entry = scope_new(e, kernel, IN_ENTRY, NULL);
     Scope *s = scope_new(e, entry, IN_LOOP, e->vw);
     for (int i = 0; i < count; i++)
         perform(e, entry, s, task[i], p);
-    m->body = loop_of(e, entry, s, single);
-    m->number = e->constant;
-    m->num_numbers = e->num_constants;
-    take_tensors(e, m);
+    to->body = loop_of(e, entry, s, single);
+    to->number = e->constant;
+    to->num_numbers = e->num_constants;
+    take_tensors(e, to);
     e->constant = NULL;
     e->entry = NO_NODE;
     forget(e, kernel, mark);
@@ -479,13 +479,14 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
         .suffix = e->group->phases > 1 ? arena_format(e->a, "_%d", phase) : ""};
     e->local = ARENA_ARRAY(e->a, e->g->count, int);
     for (int i = 0, own; i < count; i += own) {
-        Entry *m = &all.entry[all.count++];
-        m->root = task_root(e, root, task[i]);
+        Entry *entry = &all.entry[all.count++];
+        entry->root = task_root(e, root, task[i]);
         own = 1;
-        while (i + own < count && task_root(e, root, task[i + own]) == m->root)
+        while (i + own < count &&
+               task_root(e, root, task[i + own]) == entry->root)
             own++;
-        write_entry(e, kernel, &task[i], own, m);
-        all.chunks += chunk_count(m->elements);
+        write_entry(e, kernel, &task[i], own, entry);
+        all.chunks += chunk_count(entry->elements);
     }
     e->local = NULL;
     return all;

@@ -54,7 +54,7 @@ const Expr *slice_offset(Emit *e, Scope *s, Type inner, Type outer,
 // ---- multi_tensor_table.c ----
 
 // Writes the loop over chunks with its switch, and the tables for it.
-void multi_tensor_loop(Emit *e, Block *b, const Entries *m);
+void multi_tensor_loop(Emit *e, Block *b, const Entries *entries);
 
 // The offset of a tensor in the arena of the running device.
 const Expr *planned_offset(const Emit *e, NodeId n);

@@ -29,12 +29,12 @@ static bool same_body(const Emit *e, NodeId terms, const Entry *a,
     return true;
 }
 
-static Kind *find_kinds(const Emit *e, const Entries *m, NodeId terms,
+static Kind *find_kinds(const Emit *e, const Entries *entries, NodeId terms,
                         int *count) {
-    Kind *kind = ARENA_ARRAY(e->a, (size_t)m->count + 1, Kind);
+    Kind *kind = ARENA_ARRAY(e->a, (size_t)entries->count + 1, Kind);
     *count = 0;
-    for (int i = 0; i < m->count; i++) {
-        Entry *own = &m->entry[i];
+    for (int i = 0; i < entries->count; i++) {
+        Entry *own = &entries->entry[i];
         int k = 0;
         while (k < *count && !same_body(e, terms, kind[k].like, own))
             k++;
@@ -58,11 +58,12 @@ static bool is_real(const Expr *number) {
 // ---- the table ----
 
 // Numbers of one type in an entry's row.
-static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind, bool real) {
-    Expr *x = x_list(a, m->num_numbers);
-    for (int j = 0; j < m->num_numbers; j++)
-        if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
-            list_add(x, m->number[j]);
+static Expr *numbers_of(Arena *a, const Entry *entry, const Kind *kind,
+                        bool real) {
+    Expr *x = x_list(a, entry->num_numbers);
+    for (int j = 0; j < entry->num_numbers; j++)
+        if (is_real(entry->number[j]) == real && !kind[entry->kind].agrees[j])
+            list_add(x, entry->number[j]);
     return x;
 }
 
@@ -73,10 +74,10 @@ static const Expr *filled(Arena *a, Expr *list) {
     return list;
 }
 
-static int pointers(const Emit *e, const Entry *m) {
+static int pointers(const Emit *e, const Entry *entry) {
     int count = 0;
-    for (int i = 0; i < m->num_tensors; i++)
-        count += is_pointer(e, m->tensor[i]);
+    for (int i = 0; i < entry->num_tensors; i++)
+        count += is_pointer(e, entry->tensor[i]);
     return count;
 }
 
@@ -86,10 +87,10 @@ const char *tensor_label(const Emit *e, NodeId n) {
 }
 
 // The name of an entry's parameter, or of its first tensor with a name.
-static const char *entry_label(const Emit *e, const Entry *m) {
+static const char *entry_label(const Emit *e, const Entry *entry) {
     const char *label = "";
-    for (int j = 0; j < m->num_tensors; j++) {
-        NodeId n = m->tensor[j];
+    for (int j = 0; j < entry->num_tensors; j++) {
+        NodeId n = entry->tensor[j];
         if (!is_pointer(e, n) ||
             (*label != '\0' && e->g->node[n].op != OP_param))
             continue;
@@ -121,10 +122,10 @@ bool is_own(const Emit *e, NodeId terms, NodeId n) {
     return terms != NO_NODE && e->g->node[n].offset >= e->g->node[terms].offset;
 }
 
-static Expr *addresses_of(const Emit *e, const Entry *m) {
-    Expr *x = x_list(e->a, m->num_tensors);
-    for (int j = 0; j < m->num_tensors; j++) {
-        NodeId n = m->tensor[j];
+static Expr *addresses_of(const Emit *e, const Entry *entry) {
+    Expr *x = x_list(e->a, entry->num_tensors);
+    for (int j = 0; j < entry->num_tensors; j++) {
+        NodeId n = entry->tensor[j];
         if (is_pointer(e, n))
             list_add(x, planned_offset(e, n));
     }
@@ -140,10 +141,11 @@ static void widen(int *most, int count) {
     *most = count > *most ? count : *most;
 }
 
-static Widths find_widths(const Emit *e, const Entries *m, const Kind *kind) {
+static Widths find_widths(const Emit *e, const Entries *entries,
+                          const Kind *kind) {
     Widths w = {1, 0, 0};
-    for (int i = 0; i < m->count; i++) {
-        const Entry *own = &m->entry[i];
+    for (int i = 0; i < entries->count; i++) {
+        const Entry *own = &entries->entry[i];
         widen(&w.pointers, pointers(e, own));
         widen(&w.reals, numbers_of(e->a, own, kind, true)->count);
         widen(&w.wholes, numbers_of(e->a, own, kind, false)->count);
@@ -171,15 +173,15 @@ static void emit_type(Emit *e, const char *type, Widths w) {
             s->constant[s->num_constants++] = field[i];
 }
 
-static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
-    Widths w = find_widths(e, m, kind);
-    const char *type = arena_format(e->a, "OWN_entry%s", m->suffix);
+static void emit_rows_of(Emit *e, const Entries *entries, const Kind *kind) {
+    Widths w = find_widths(e, entries, kind);
+    const char *type = arena_format(e->a, "OWN_entry%s", entries->suffix);
     emit_type(e, type, w);
     Stmt *s = table_new(e, S_TABLE, type,
-                        arena_format(e->a, "OWN_entries%s", m->suffix));
+                        arena_format(e->a, "OWN_entries%s", entries->suffix));
     int64_t first = 0;
-    for (int i = 0; i < m->count; i++) {
-        const Entry *own = &m->entry[i];
+    for (int i = 0; i < entries->count; i++) {
+        const Entry *own = &entries->entry[i];
         Expr *row = x_list(e->a, 6);
         list_add(row, x_number(e->a, own->kind));
         list_add(row, x_number(e->a, own->elements));
@@ -195,14 +197,14 @@ static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
     }
 }
 
-static void emit_firsts(Emit *e, const Entries *m) {
+static void emit_firsts(Emit *e, const Entries *entries) {
     Stmt *s = table_new(e, S_TABLE, "int",
-                        arena_format(e->a, "OWN_first%s", m->suffix));
+                        arena_format(e->a, "OWN_first%s", entries->suffix));
     int64_t first = 0;
-    for (int i = 0; i < m->count; i++) {
+    for (int i = 0; i < entries->count; i++) {
         ARENA_APPEND(e->a, s->row, s->num_rows,
                      ((TableRow){x_number(e->a, first), NULL}));
-        first += chunk_count(m->entry[i].elements);
+        first += chunk_count(entries->entry[i].elements);
     }
     ARENA_APPEND(e->a, s->row, s->num_rows,
                  ((TableRow){x_number(e->a, first), NULL}));
@@ -220,14 +222,15 @@ static const Expr *entry_number(void *context, const Expr *x) {
     const Numbering *n = context;
     if (x->kind != X_ENTRY)
         return x;
-    const Entry *m = n->kind->like;
+    const Entry *entry = n->kind->like;
     int index = (int)x->integer, before = 0;
     if (n->kind->agrees[index])
-        return m->number[index];
+        return entry->number[index];
     for (int j = 0; j < index; j++)
         before += !n->kind->agrees[j] &&
-                  is_real(m->number[j]) == is_real(m->number[index]);
-    return expr(n->a, is_real(m->number[index]) ? "entry.f[$]" : "entry.u[$]",
+                  is_real(entry->number[j]) == is_real(entry->number[index]);
+    return expr(n->a,
+                is_real(entry->number[index]) ? "entry.f[$]" : "entry.u[$]",
                 x_number(n->a, before));
 }
 
@@ -250,30 +253,31 @@ static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
 }
 
 static void emit_case(const Emit *e, Block *b, NodeId terms, const Kind *kind) {
-    const Entry *m = kind->like;
+    const Entry *entry = kind->like;
     Block body = {NULL, NULL};
-    for (int i = 0, at = 0; i < m->num_tensors; i++)
-        if (is_pointer(e, m->tensor[i]))
-            emit_entry_pointer(e, &body, terms, m->tensor[i], i + 1,
+    for (int i = 0, at = 0; i < entry->num_tensors; i++)
+        if (is_pointer(e, entry->tensor[i]))
+            emit_entry_pointer(e, &body, terms, entry->tensor[i], i + 1,
                                x_number(e->a, at++));
-    Block own =
-        block_rewrite(e->a, &m->body, entry_number, &(Numbering){e->a, kind});
+    Block own = block_rewrite(e->a, &entry->body, entry_number,
+                              &(Numbering){e->a, kind});
     block_append(&body, &own);
-    CODE(e, b, NO_NODE, "case $: { ~ break; }", x_number(e->a, m->kind), &body);
+    CODE(e, b, NO_NODE, "case $: { ~ break; }", x_number(e->a, entry->kind),
+         &body);
 }
 
-void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
+void multi_tensor_loop(Emit *e, Block *b, const Entries *entries) {
     int count;
     NodeId terms = own_terms(e->g);
-    Kind *kind = find_kinds(e, m, terms, &count);
+    Kind *kind = find_kinds(e, entries, terms, &count);
     Block cases = {NULL, NULL};
-    emit_rows_of(e, m, kind);
-    emit_firsts(e, m);
+    emit_rows_of(e, entries, kind);
+    emit_firsts(e, entries);
     for (int k = 0; k < count; k++)
         emit_case(e, &cases, terms, &kind[k]);
     const Expr *elements = x_number(e->a, CHUNK_ELEMENTS);
     const Expr *first =
-        x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));
+        x_name(e->a, arena_format(e->a, "OWN_first%s", entries->suffix));
     CODE(e, b, NO_NODE,
          arena_format(
              e->a,
@@ -287,7 +291,7 @@ void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
              "                                         : entry.elements;"
              "    switch (entry.kind) { ~ }"
              "}",
-             m->suffix, m->suffix),
-         x_number(e->a, m->chunks), first, x_number(e->a, m->count), first,
-         elements, elements, elements, &cases);
+             entries->suffix, entries->suffix),
+         x_number(e->a, entries->chunks), first, x_number(e->a, entries->count),
+         first, elements, elements, elements, &cases);
 }

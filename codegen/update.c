@@ -116,9 +116,9 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     e->num_values = 0;
     names_clear(e);
-    Entries m = multi_tensor_write(e, kernel, root, phase);
-    if (m.count > 0)
-        multi_tensor_loop(e, &loop, &m);
+    Entries entries = multi_tensor_write(e, kernel, root, phase);
+    if (entries.count > 0)
+        multi_tensor_loop(e, &loop, &entries);
     multi_tensor_finite(e, kernel, &loop, phase);
     if (e->group->kind == GROUP_CHECK)
         emit_results(e, kernel, &scalars);
@@ -127,7 +127,7 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     block_append(b, scope_close(e, kernel));
     block_append(b, &loop);
     block_append(b, &scalars);
-    return m.chunks;
+    return entries.chunks;
 }
 
 void emit_update(Emit *e, Block *b) {

@@ -51,11 +51,12 @@ static void share_allow(const Facts *f, const Cluster *c) {
 }
 
 // Whether a kernel of several values would be faster with more resident blocks.
-static bool is_limited(const Cluster *c, const KernelTime *p) {
+static bool is_limited(const Cluster *c, const KernelTime *time) {
     return c->num_roots > 1 &&
            (c->kind == GROUP_GRID || c->kind == GROUP_ROWS) &&
-           p->resident < p->blocks &&
-           time_exceeds(kernel_seconds(p, p->resident), p->least + p->tail);
+           time->resident < time->blocks &&
+           time_exceeds(kernel_seconds(time, time->resident),
+                        time->least + time->tail);
 }
 
 // Fuses once more without one sharing, and keeps the faster graph.

@@ -37,11 +37,11 @@ static void keep_outputs(const Graph *g, const int *buffer_of, int groups,
 // A call that does the work of a kernel writes the kernel's results, and reads
 // batch_norm's operand in place of its result.  Live ranges allow for both
 // ways, so that the device's choice changes no address.
-static void keep_fusions(const LibraryFusions *r, const Group *group,
+static void keep_fusions(const LibraryFusions *fusions, const Group *group,
                          const int *buffer_of, Buffer *buffer) {
-    for (int i = 0; i < r->count; i++) {
-        const LibraryFusion *fusion = &r->fusion[i];
-        Buffer *x = &buffer[buffer_of[r->norm[fusion->norm].x] - 1];
+    for (int i = 0; i < fusions->count; i++) {
+        const LibraryFusion *fusion = &fusions->fusion[i];
+        Buffer *x = &buffer[buffer_of[fusions->norm[fusion->norm].x] - 1];
         x->to = x->to > fusion->call ? x->to : fusion->call;
         if (fusion->kind != FUSION_statistics &&
             fusion->kind != FUSION_backward)
@@ -91,15 +91,15 @@ static void keep_operands(const Group *group, int from, int to,
 // A tile kernel that applies a prologue reads the prologue's operands.  The
 // prologue's result has its place all the same, for a device that has no such
 // kernel.
-static void keep_prologues(const Graph *g, const LibraryFusions *r,
+static void keep_prologues(const Graph *g, const LibraryFusions *fusions,
                            const int *buffer_of, Buffer *buffer, int64_t *live,
                            int64_t peak, Arena *a) {
     int count;
     const TilePrologue *p =
-        graph_tile_prologues(g, r->group, r->num_groups, a, &count);
+        graph_tile_prologues(g, fusions->group, fusions->num_groups, a, &count);
     for (int i = 0; i < count; i++)
-        keep_operands(&r->group[p[i].kernel], p[i].kernel, p[i].last, buffer_of,
-                      buffer, live, peak);
+        keep_operands(&fusions->group[p[i].kernel], p[i].kernel, p[i].last,
+                      buffer_of, buffer, live, peak);
 }
 
 // The results of a pool have their places since the convolution, if the peak
@@ -113,34 +113,34 @@ static void make_earlier(Buffer *buffer, int from, int64_t *live,
         live[buffer->from - 1] += buffer->bytes;
 }
 
-static void keep_pools(const Graph *g, const LibraryFusions *r,
+static void keep_pools(const Graph *g, const LibraryFusions *fusions,
                        const int *buffer_of, Buffer *buffer, int64_t *live,
                        int64_t peak, Arena *a) {
-    Readers reader = group_readers(g, r->group, r->num_groups, a);
-    for (int k = 0; k < r->num_groups && (g->act == F16 || g->act == BF16);
-         k++) {
-        if (r->group[k].kind != GROUP_CALL)
+    Readers reader = group_readers(g, fusions->group, fusions->num_groups, a);
+    for (int k = 0;
+         k < fusions->num_groups && (g->act == F16 || g->act == BF16); k++) {
+        if (fusions->group[k].kind != GROUP_CALL)
             continue;
-        NodeId call = group_first(g, &r->group[k], CALLS);
+        NodeId call = group_first(g, &fusions->group[k], CALLS);
         int pool = tile_contraction(g, call)
-                       ? tile_pool_of(g, r->group, &reader, call)
+                       ? tile_pool_of(g, fusions->group, &reader, call)
                        : -1;
-        for (int i = 0; pool >= 0 && i < r->group[pool].num_outputs; i++)
-            make_earlier(&buffer[buffer_of[r->group[pool].output[i]] - 1], k,
-                         live, peak);
+        for (int i = 0; pool >= 0 && i < fusions->group[pool].num_outputs; i++)
+            make_earlier(&buffer[buffer_of[fusions->group[pool].output[i]] - 1],
+                         k, live, peak);
     }
 }
 
-static void keep_longer(const Graph *g, const LibraryFusions *r,
+static void keep_longer(const Graph *g, const LibraryFusions *fusions,
                         const int *buffer_of, Buffer *buffer, int count,
                         Arena *a) {
-    Forks f = graph_fork_candidates(g, r, a);
+    Forks f = graph_fork_candidates(g, fusions, a);
     const int64_t peak = buffers_bound(buffer, count);
-    int64_t *live = live_bytes(buffer, count, r->num_groups, a);
-    keep_prologues(g, r, buffer_of, buffer, live, peak, a);
-    keep_pools(g, r, buffer_of, buffer, live, peak, a);
+    int64_t *live = live_bytes(buffer, count, fusions->num_groups, a);
+    keep_prologues(g, fusions, buffer_of, buffer, live, peak, a);
+    keep_pools(g, fusions, buffer_of, buffer, live, peak, a);
     for (int i = 0; i < f.count; i++)
-        keep_operands(&r->group[f.fork[i].call], f.fork[i].call,
+        keep_operands(&fusions->group[f.fork[i].call], f.fork[i].call,
                       f.fork[i].join - 1, buffer_of, buffer, live, peak);
 }
 

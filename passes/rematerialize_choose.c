@@ -134,24 +134,25 @@ static bool *choice(const Search *s, int end, Arena *a) {
 
 // ---- the best ----
 
-static bool is_better(const Search *s, const Simulation *r) {
+static bool is_better(const Search *s, const Simulation *simulation) {
     if (s->peak <= s->budget)
-        return r->peak <= s->budget && r->cost < s->cost;
-    return r->peak < s->peak || (r->peak == s->peak && r->cost < s->cost);
+        return simulation->peak <= s->budget && simulation->cost < s->cost;
+    return simulation->peak < s->peak ||
+           (simulation->peak == s->peak && simulation->cost < s->cost);
 }
 
 // Whether the step fits with these values dropped; remembers the best choice.
 static bool consider(Search *s, const bool *dropped) {
     Arena *a = arena_new();
-    Simulation r = liveness_simulate(s->liveness, dropped, a);
-    if (is_better(s, &r)) {
-        s->peak = r.peak;
-        s->cost = r.cost;
+    Simulation simulation = liveness_simulate(s->liveness, dropped, a);
+    if (is_better(s, &simulation)) {
+        s->peak = simulation.peak;
+        s->cost = simulation.cost;
         memcpy(s->best, dropped,
                (size_t)s->liveness->num_values * sizeof *dropped);
     }
     arena_free(a);
-    return r.peak <= s->budget;
+    return simulation.peak <= s->budget;
 }
 
 static bool fits_up_to(Search *s, int end) {

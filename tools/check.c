@@ -97,25 +97,25 @@ typedef struct {
 static void savings_take(StepCost *c, const Plan *plan, const Step *s,
                          const Device *device, int64_t times) {
     Arena *a = arena_new();
-    Selected j = step_select(a, plan, s, device);
-    int fused = j.saving.launches + j.merged_beside;
-    c->merged -= times * j.merged_alone;
-    c->fusions += times * j.saving.taken;
+    Selected selected = step_select(a, plan, s, device);
+    int fused = selected.saving.launches + selected.merged_beside;
+    c->merged -= times * selected.merged_alone;
+    c->fusions += times * selected.saving.taken;
     c->fused_launches -= times * fused;
-    c->fused_bytes -= times * j.saving.bytes;
+    c->fused_bytes -= times * selected.saving.bytes;
     // All tile kernels without library fusions, or those beside them.
-    Saving all = tile_saving(&j.plan->tiles, true);
-    Saving beside = tile_saving(&j.plan->tiles, false);
-    bool alone = all.bytes > j.saving.bytes + beside.bytes;
-    const bool *replaced =
-        tile_replaced(&j.plan->tiles, alone, j.plan->num_groups, a);
-    int merged = merged_saving(&j.merges, &j.plan->fusions,
+    Saving all = tile_saving(&selected.plan->tiles, true);
+    Saving beside = tile_saving(&selected.plan->tiles, false);
+    bool alone = all.bytes > selected.saving.bytes + beside.bytes;
+    const bool *replaced = tile_replaced(&selected.plan->tiles, alone,
+                                         selected.plan->num_groups, a);
+    int merged = merged_saving(&selected.merges, &selected.plan->fusions,
                                alone ? 0 : device->sm, replaced);
     c->tile_launches -=
-        times *
-        (merged + (alone ? all.launches : j.saving.launches + beside.launches));
+        times * (merged + (alone ? all.launches
+                                 : selected.saving.launches + beside.launches));
     c->tile_bytes -=
-        times * (alone ? all.bytes : j.saving.bytes + beside.bytes);
+        times * (alone ? all.bytes : selected.saving.bytes + beside.bytes);
     arena_free(a);
 }
 
@@ -353,9 +353,9 @@ static bool has_more_steps(const Program *p) {
 static int64_t step_launches(const Plan *plan, const Step *step,
                              const Device *device, const Cost *c) {
     Arena *a = arena_new();
-    Selected j = step_select(a, plan, step, device);
+    Selected selected = step_select(a, plan, step, device);
     arena_free(a);
-    return c->launches - j.merged_alone;
+    return c->launches - selected.merged_alone;
 }
 
 static void steps_print(Text *t, const Plan *plan, const Device *device) {

@@ -70,11 +70,12 @@ int complete_command(Arena *a, const Arguments *arguments) {
     Completion c = {.text = text_new(a), .start = word[count - 1]};
     if (strcmp(c.start, "=") == 0)
         c.start = "";
-    for (const Command *o = commands; o->name; o++)
+    for (const Command *command = commands; command->name; command++)
         if (count == 1)
-            offer(&c, o->name, (int)strlen(o->name), "", o->what);
-        else if (strcmp(o->name, word[0]) == 0)
-            command_offer(&c, o, count, word);
+            offer(&c, command->name, (int)strlen(command->name), "",
+                  command->what);
+        else if (strcmp(command->name, word[0]) == 0)
+            command_offer(&c, command, count, word);
     fputs(text_string(&c.text), stdout);
     return EXIT_GOOD;
 }

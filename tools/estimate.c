@@ -132,20 +132,21 @@ static void host_launch_seconds(const GraphPlan *p, const Device *d,
 }
 
 // The kernels of a merged launch after its first wait for the grid's barrier.
-static void merge_launches(const Selected *j, double *gap) {
-    for (int i = 0; i < j->merges.count; i++)
-        for (int k = 1; j->merged[i] && k < j->merges.launch[i].count; k++)
-            gap[j->merges.launch[i].first + k] = GPU_BARRIER;
+static void merge_launches(const Selected *selected, double *gap) {
+    for (int i = 0; i < selected->merges.count; i++)
+        for (int k = 1;
+             selected->merged[i] && k < selected->merges.launch[i].count; k++)
+            gap[selected->merges.launch[i].first + k] = GPU_BARRIER;
 }
 
 // A kernel in a call takes no time.  A call whose statistics the library reads
 // has another launch after it, which finalizes them.
-static void fuse_launches(const Selected *j, double *seconds, Arena *a) {
-    const LibraryFusions *f = &j->plan->fusions;
+static void fuse_launches(const Selected *selected, double *seconds, Arena *a) {
+    const LibraryFusions *f = &selected->plan->fusions;
     bool *finalized = ARENA_ARRAY(a, (size_t)f->num_norms + 1, bool);
     for (int i = 0; i < f->count; i++) {
         const LibraryFusion *fusion = &f->fusion[i];
-        if (!j->fused[i])
+        if (!selected->fused[i])
             continue;
         if (fusion->kernel >= 0)
             seconds[fusion->kernel] = 0;
@@ -156,15 +157,15 @@ static void fuse_launches(const Selected *j, double *seconds, Arena *a) {
     }
 }
 
-static void gpu_launch_seconds(const Launches *l, const Selected *j,
+static void gpu_launch_seconds(const Launches *l, const Selected *selected,
                                const Device *d, double *seconds, Arena *a) {
     for (int i = 0; i < l->count; i++)
         seconds[i] = GPU_LAUNCH;
-    merge_launches(j, seconds);
+    merge_launches(selected, seconds);
     for (int i = 0; i < l->count; i++)
         seconds[i] +=
             gpu_seconds(l->plan->graph, &l->plan->group[i], &l->kernel[i], d);
-    fuse_launches(j, seconds, a);
+    fuse_launches(selected, seconds, a);
 }
 
 double **launch_seconds(Arena *a, const Plan *plan, const Device *d,
@@ -179,10 +180,10 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d,
             host_launch_seconds(p, d, seconds[i]);
             continue;
         }
-        const Selected j = step_select(a, plan, &plan->step[i], d);
-        gpu_launch_seconds(&l[i], &j, d, seconds[i], a);
+        const Selected selected = step_select(a, plan, &plan->step[i], d);
+        gpu_launch_seconds(&l[i], &selected, d, seconds[i], a);
         if (tiles)
-            tile_seconds(a, &l[i], &j, seconds[i]);
+            tile_seconds(a, &l[i], &selected, seconds[i]);
     }
     return seconds;
 }

@@ -54,15 +54,15 @@ KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
     int blocks = k->grid[DEVICE_PLAN];
     double all = (double)group_bytes(g, group, NULL);
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
-    KernelTime p = {.issue = issue_seconds(&k->cost, blocks, d),
-                    .tail = tail_seconds(&k->cost),
-                    .resident = resident_blocks(&k->cost, d),
-                    .blocks = (int)ceil(blocks / d->multiprocessors)};
-    p.least = fmax(memory_seconds(all, d),
-                   fmax(p.issue, product_seconds(g, group, d)));
+    KernelTime time = {.issue = issue_seconds(&k->cost, blocks, d),
+                       .tail = tail_seconds(&k->cost),
+                       .resident = resident_blocks(&k->cost, d),
+                       .blocks = (int)ceil(blocks / d->multiprocessors)};
+    time.least = fmax(memory_seconds(all, d),
+                      fmax(time.issue, product_seconds(g, group, d)));
     if (loaded > 0)
-        p.latency = bytes_read(g, group) / loaded * LOAD_LATENCY;
-    return p;
+        time.latency = bytes_read(g, group) / loaded * LOAD_LATENCY;
+    return time;
 }
 
 static const KernelTime *times(const TimeModel *time_model, const GraphPlan *p,

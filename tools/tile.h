@@ -53,7 +53,7 @@ TileModels tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
 // Replaces the seconds of the launches of a step whose work tile kernels do
 // that --tile=auto takes: those of the call, or of attention's kernel, are
 // theirs.  Kernels that are then not merged have the gap of a launch.
-void tile_seconds(Arena *a, const Launches *l, const Selected *j,
+void tile_seconds(Arena *a, const Launches *l, const Selected *selected,
                   double *seconds);
 
 // ---- tile_frame.c ----

@@ -17,14 +17,14 @@ StringMap map_new(Arena *a, int most) {
     return (StringMap){a, ARENA_ARRAY(a, size, struct MapSlot), size};
 }
 
-void **map_at(StringMap *k, const char *key) {
+void **map_at(StringMap *map, const char *key) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *s = key; *s != '\0'; s++)
         hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
-    size_t i = (size_t)(hash ^ hash >> 32) & (k->size - 1);
-    while (k->slot[i].key != NULL && strcmp(k->slot[i].key, key) != 0)
-        i = (i + 1) & (k->size - 1);
-    if (k->slot[i].key == NULL)
-        k->slot[i].key = arena_string(k->a, key, strlen(key));
-    return &k->slot[i].value;
+    size_t i = (size_t)(hash ^ hash >> 32) & (map->size - 1);
+    while (map->slot[i].key != NULL && strcmp(map->slot[i].key, key) != 0)
+        i = (i + 1) & (map->size - 1);
+    if (map->slot[i].key == NULL)
+        map->slot[i].key = arena_string(map->a, key, strlen(key));
+    return &map->slot[i].value;
 }

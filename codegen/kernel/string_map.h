@@ -14,6 +14,6 @@ typedef struct {
 StringMap map_new(Arena *a, int most);
 
 // The value of a key; initially NULL.
-void **map_at(StringMap *k, const char *key);
+void **map_at(StringMap *map, const char *key);
 
 #endif

@@ -80,29 +80,32 @@ static bool has_work(const Search *s, const Fork *f) {
     return bytes >= (int64_t)s->g->multiprocessors * BYTES_OF_MULTIPROCESSOR;
 }
 
-static Search search_new(const Graph *g, const LibraryFusions *r, Arena *a) {
-    Search s = {.g = g, .fusions = r};
-    s.fused = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
-    s.reader = group_readers(g, r->group, r->num_groups, a);
-    for (int i = 0; i < r->count; i++) {
-        if (r->fusion[i].kind != FUSION_prologue_weight)
-            s.fused[r->fusion[i].call] = true;
-        if (r->fusion[i].kernel >= 0)
-            s.fused[r->fusion[i].kernel] = true;
+static Search search_new(const Graph *g, const LibraryFusions *fusions,
+                         Arena *a) {
+    Search s = {.g = g, .fusions = fusions};
+    s.fused = ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, bool);
+    s.reader = group_readers(g, fusions->group, fusions->num_groups, a);
+    for (int i = 0; i < fusions->count; i++) {
+        if (fusions->fusion[i].kind != FUSION_prologue_weight)
+            s.fused[fusions->fusion[i].call] = true;
+        if (fusions->fusion[i].kernel >= 0)
+            s.fused[fusions->fusion[i].kernel] = true;
     }
     return s;
 }
 
-Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a) {
-    Search s = search_new(g, r, a);
-    Forks f = {.fork = ARENA_ARRAY(a, (size_t)r->num_groups + 1, Fork)};
-    for (int k = 0; k < r->num_groups; k++) {
+Forks graph_fork_candidates(const Graph *g, const LibraryFusions *fusions,
+                            Arena *a) {
+    Search s = search_new(g, fusions, a);
+    Forks f = {.fork = ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, Fork)};
+    for (int k = 0; k < fusions->num_groups; k++) {
         if (!may_fork(&s, k))
             continue;
         Fork fork = {k, k + 1};
         int end = first_reader(&s, k);
         while (fork.join < end && !may_fork(&s, fork.join) &&
-               !group_assigns_input(g, &r->group[fork.join], &r->group[k]))
+               !group_assigns_input(g, &fusions->group[fork.join],
+                                    &fusions->group[k]))
             fork.join++;
         if (has_work(&s, &fork))
             f.fork[f.count++] = fork;
@@ -130,27 +133,27 @@ static bool writes_over(const Graph *g, const Group *group, const Group *call) {
 // Whether launch k, or the work of kernels that a library call at k may do,
 // has to wait for a call.
 static bool must_wait(const Search *s, int k, const Group *call) {
-    const LibraryFusions *r = s->fusions;
-    if (writes_over(s->g, &r->group[k], call))
+    const LibraryFusions *fusions = s->fusions;
+    if (writes_over(s->g, &fusions->group[k], call))
         return true;
-    for (int i = 0; s->fused[k] && i < r->count; i++) {
-        const LibraryFusion *f = &r->fusion[i];
+    for (int i = 0; s->fused[k] && i < fusions->count; i++) {
+        const LibraryFusion *f = &fusions->fusion[i];
         if (f->call == k && f->kernel >= 0 &&
-            (writes_over(s->g, &r->group[f->kernel], call) ||
-             reads(&r->group[f->kernel], call->output[0])))
+            (writes_over(s->g, &fusions->group[f->kernel], call) ||
+             reads(&fusions->group[f->kernel], call->output[0])))
             return true;
     }
     return false;
 }
 
-Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a) {
-    Search s = search_new(g, r, a);
-    Forks f = graph_fork_candidates(g, r, a);
+Forks graph_forks(const Graph *g, const LibraryFusions *fusions, Arena *a) {
+    Search s = search_new(g, fusions, a);
+    Forks f = graph_fork_candidates(g, fusions, a);
     int kept = 0;
     for (int i = 0; i < f.count; i++) {
         Fork fork = {f.fork[i].call, f.fork[i].call + 1};
         while (fork.join < f.fork[i].join &&
-               !must_wait(&s, fork.join, &r->group[fork.call]))
+               !must_wait(&s, fork.join, &fusions->group[fork.call]))
             fork.join++;
         if (has_work(&s, &fork))
             f.fork[kept++] = fork;

@@ -23,10 +23,11 @@ typedef struct {
 
 // The forks that the uses of tensors allow, whatever their offsets: each ends
 // at the next one's call.  A fork has enough concurrent work.
-Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a);
+Forks graph_fork_candidates(const Graph *g, const LibraryFusions *fusions,
+                            Arena *a);
 
 // The forks of a graph with offsets.
-Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a);
+Forks graph_forks(const Graph *g, const LibraryFusions *fusions, Arena *a);
 
 // Whether a group changes an input of a call in place: it assigns to it or adds
 // to it.

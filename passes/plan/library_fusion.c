@@ -22,7 +22,7 @@ typedef struct {
     Readers readers;
     bool *is_output; // of each node: whether it is a result of the graph
     int *number;  // of each var that only var_finalize reads; else -1
-    LibraryFusions *r;
+    LibraryFusions *fusions;
 } Search;
 
 // A call may leave sums of squares for a var only if all its readers know.
@@ -47,8 +47,12 @@ static int *find_numbers(const Graph *g, Arena *a) {
 }
 
 static Search search_new(const Graph *g, const Group *group, int count,
-                         Arena *a, LibraryFusions *r) {
-    Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
+                         Arena *a, LibraryFusions *fusions) {
+    Search s = {.g = g,
+                .a = a,
+                .group = group,
+                .num_groups = count,
+                .fusions = fusions};
     s.owner = group_owners(g, group, count, a);
     s.readers = group_readers(g, group, count, a);
     s.is_output = ARENA_ARRAY(a, g->count, bool);
@@ -183,7 +187,7 @@ static int64_t bytes_of(const Search *s, NodeId n) {
 
 static LibraryFusion *fusion_add(Search *s, FusionKind kind, NodeId call,
                                  int kernel, int norm) {
-    LibraryFusion *fusion = &s->r->fusion[s->r->count++];
+    LibraryFusion *fusion = &s->fusions->fusion[s->fusions->count++];
     *fusion = (LibraryFusion){.kind = kind,
                               .call = s->owner[call],
                               .kernel = kernel,
@@ -200,11 +204,11 @@ static void find_statistics(Search *s) {
         Norm norm;
         if (!match_statistics(s, k, &norm))
             continue;
-        norm.statistics = s->r->count;
+        norm.statistics = s->fusions->count;
         LibraryFusion *fusion =
-            fusion_add(s, FUSION_statistics, norm.x, k, s->r->num_norms);
+            fusion_add(s, FUSION_statistics, norm.x, k, s->fusions->num_norms);
         fusion->bytes = bytes_of(s, norm.x);
-        s->r->norm[s->r->num_norms++] = norm;
+        s->fusions->norm[s->fusions->num_norms++] = norm;
     }
 }
 
@@ -308,18 +312,18 @@ static bool only_readers(const Search *s, NodeId y, NodeId *conv,
 }
 
 static int statistics_on(const Search *s, int call) {
-    for (int i = 0; i < s->r->num_norms; i++)
-        if (s->r->fusion[s->r->norm[i].statistics].call == call)
-            return s->r->norm[i].statistics;
+    for (int i = 0; i < s->fusions->num_norms; i++)
+        if (s->fusions->fusion[s->fusions->norm[i].statistics].call == call)
+            return s->fusions->norm[i].statistics;
     return -1;
 }
 
 static void find_prologue(Search *s, int norm) {
-    const Norm *n = &s->r->norm[norm];
+    const Norm *n = &s->fusions->norm[norm];
     NodeId conv, weight;
     if (n->y == NO_NODE || !only_readers(s, n->y, &conv, &weight))
         return;
-    int at = s->r->count;
+    int at = s->fusions->count;
     LibraryFusion *fusion =
         fusion_add(s, FUSION_prologue, conv, n->kernel, norm);
     fusion->bytes = bytes_of(s, n->x) + bytes_of(s, n->y);
@@ -432,7 +436,7 @@ static bool all_may_be_stopped(const Search *s, const Norm *norm, NodeId dy,
 }
 
 static void find_backward(Search *s, int norm) {
-    Norm *n = &s->r->norm[norm];
+    Norm *n = &s->fusions->norm[norm];
     NodeId bias, scale, dy;
     for (int e = n->y == NO_NODE ? -1 : s->readers.first[n->x]; e >= 0;
          e = s->readers.next[e]) {
@@ -456,34 +460,35 @@ int64_t form_bytes(int64_t channels) {
     return round_up(4 * channels, ARENA_ALIGNMENT);
 }
 
-static void assign_forms(const Graph *g, LibraryFusions *r) {
-    for (int i = 0; i < r->count; i++) {
-        Norm *norm = &r->norm[r->fusion[i].norm];
-        if (r->fusion[i].kind == FUSION_statistics || norm->forms >= 0)
+static void assign_forms(const Graph *g, LibraryFusions *fusions) {
+    for (int i = 0; i < fusions->count; i++) {
+        Norm *norm = &fusions->norm[fusions->fusion[i].norm];
+        if (fusions->fusion[i].kind == FUSION_statistics || norm->forms >= 0)
             continue;
-        norm->forms = r->bytes;
-        r->bytes +=
+        norm->forms = fusions->bytes;
+        fusions->bytes +=
             NUM_FORMS * form_bytes(space_columns(g->node[norm->x].type));
     }
 }
 
 LibraryFusions groups_library_fusions(const Graph *g, const Group *group,
                                       int count, Arena *a) {
-    LibraryFusions r = {.group = group, .num_groups = count};
+    LibraryFusions fusions = {.group = group, .num_groups = count};
     if (g->act != F16)
-        return r;
-    Search s = search_new(g, group, count, a, &r);
-    r.norm = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Norm);
-    r.fusion = ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, LibraryFusion);
+        return fusions;
+    Search s = search_new(g, group, count, a, &fusions);
+    fusions.norm = ARENA_ARRAY(a, (size_t)s.num_groups + 1, Norm);
+    fusions.fusion =
+        ARENA_ARRAY(a, 4 * (size_t)s.num_groups + 1, LibraryFusion);
     find_statistics(&s);
-    for (int i = 0; i < r.num_norms; i++)
-        find_apply(&s, &r.norm[i]);
-    for (int i = 0; i < r.num_norms; i++) {
+    for (int i = 0; i < fusions.num_norms; i++)
+        find_apply(&s, &fusions.norm[i]);
+    for (int i = 0; i < fusions.num_norms; i++) {
         find_prologue(&s, i);
         find_backward(&s, i);
     }
-    assign_forms(g, &r);
-    return r;
+    assign_forms(g, &fusions);
+    return fusions;
 }
 
 LibraryFusions graph_library_fusions(const Graph *g, Arena *a) {

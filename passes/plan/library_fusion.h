@@ -94,7 +94,7 @@ typedef struct {
 
 // Which fusions a device of compute capability sm can take together: for each
 // whether it is.
-bool *fusions_taken(const LibraryFusions *r, int sm, Arena *a);
-Saving fusions_saving(const LibraryFusions *r, int sm);
+bool *fusions_taken(const LibraryFusions *fusions, int sm, Arena *a);
+Saving fusions_saving(const LibraryFusions *fusions, int sm);
 
 #endif

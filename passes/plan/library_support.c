@@ -19,12 +19,13 @@ static bool takes(FusionKind f, int sm) {
     return s == READY || s == COMPILED;
 }
 
-bool *fusions_taken(const LibraryFusions *r, int sm, Arena *a) {
-    bool *taken = ARENA_ARRAY(a, (size_t)r->count + 1, bool);
-    for (int i = 0; i < r->count; i++) {
-        const LibraryFusion *fusion = &r->fusion[i];
+bool *fusions_taken(const LibraryFusions *fusions, int sm, Arena *a) {
+    bool *taken = ARENA_ARRAY(a, (size_t)fusions->count + 1, bool);
+    for (int i = 0; i < fusions->count; i++) {
+        const LibraryFusion *fusion = &fusions->fusion[i];
         FusionKind f = fusion->kind;
-        if (f != FUSION_statistics && !taken[r->norm[fusion->norm].statistics])
+        if (f != FUSION_statistics &&
+            !taken[fusions->norm[fusion->norm].statistics])
             continue;
         if (f == FUSION_prologue && fusion->beside >= 0 &&
             taken[fusion->beside])
@@ -38,13 +39,13 @@ bool *fusions_taken(const LibraryFusions *r, int sm, Arena *a) {
     return taken;
 }
 
-Saving fusions_saving(const LibraryFusions *r, int sm) {
+Saving fusions_saving(const LibraryFusions *fusions, int sm) {
     Arena *a = arena_new();
     Saving saving = {0};
-    bool *taken = fusions_taken(r, sm, a);
-    bool *finalized = ARENA_ARRAY(a, (size_t)r->num_norms + 1, bool);
-    for (int i = 0; i < r->count; i++) {
-        const LibraryFusion *fusion = &r->fusion[i];
+    bool *taken = fusions_taken(fusions, sm, a);
+    bool *finalized = ARENA_ARRAY(a, (size_t)fusions->num_norms + 1, bool);
+    for (int i = 0; i < fusions->count; i++) {
+        const LibraryFusion *fusion = &fusions->fusion[i];
         if (!taken[i])
             continue;
         saving.taken++;

@@ -71,19 +71,19 @@ static void find_runs(Search *s, int first, int end, bool apart) {
     }
 }
 
-MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
-                                     Arena *a) {
+MergedLaunches graph_merged_launches(const Graph *g,
+                                     const LibraryFusions *fusions, Arena *a) {
     MergedLaunches found = {0};
     Search s = {.g = g,
-                .group = r->group,
-                .num_groups = r->num_groups,
+                .group = fusions->group,
+                .num_groups = fusions->num_groups,
                 .found = &found};
     if (!has_barrier_counter(g, s.group, s.num_groups))
         return found;
     bool *saved = ARENA_ARRAY(a, (size_t)s.num_groups + 1, bool);
-    for (int i = 0; i < r->count; i++)
-        if (r->fusion[i].kernel >= 0)
-            saved[r->fusion[i].kernel] = true;
+    for (int i = 0; i < fusions->count; i++)
+        if (fusions->fusion[i].kernel >= 0)
+            saved[fusions->fusion[i].kernel] = true;
     s.saved = saved;
     found.launch = ARENA_ARRAY(a, (size_t)s.num_groups + 1, MergedLaunch);
     find_runs(&s, 0, s.num_groups, false);
@@ -99,17 +99,17 @@ static bool is_free(const MergedLaunch *launch, const bool *gone) {
     return true;
 }
 
-bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
+bool *merged_taken(const MergedLaunches *merged, const LibraryFusions *fusions,
                    const bool *fused, const bool *replaced, Arena *a) {
-    bool *taken = ARENA_ARRAY(a, (size_t)j->count + 1, bool);
-    bool *gone = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
-    for (int k = 0; replaced != NULL && k < r->num_groups; k++)
+    bool *taken = ARENA_ARRAY(a, (size_t)merged->count + 1, bool);
+    bool *gone = ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, bool);
+    for (int k = 0; replaced != NULL && k < fusions->num_groups; k++)
         gone[k] = replaced[k];
-    for (int i = 0; i < r->count; i++)
-        if (fused[i] && r->fusion[i].kernel >= 0)
-            gone[r->fusion[i].kernel] = true;
-    for (int i = 0; i < j->count; i++) {
-        const MergedLaunch *launch = &j->launch[i];
+    for (int i = 0; i < fusions->count; i++)
+        if (fused[i] && fusions->fusion[i].kernel >= 0)
+            gone[fusions->fusion[i].kernel] = true;
+    for (int i = 0; i < merged->count; i++) {
+        const MergedLaunch *launch = &merged->launch[i];
         taken[i] = is_free(launch, gone);
         for (int k = launch->first;
              taken[i] && k < launch->first + launch->count; k++)
@@ -118,14 +118,14 @@ bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
     return taken;
 }
 
-int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm,
-                  const bool *replaced) {
+int merged_saving(const MergedLaunches *merged, const LibraryFusions *fusions,
+                  int sm, const bool *replaced) {
     Arena *a = arena_new();
-    const bool *taken =
-        merged_taken(j, r, fusions_taken(r, sm, a), replaced, a);
+    const bool *taken = merged_taken(
+        merged, fusions, fusions_taken(fusions, sm, a), replaced, a);
     int saved = 0;
-    for (int i = 0; i < j->count; i++)
-        saved += taken[i] ? j->launch[i].count - 1 : 0;
+    for (int i = 0; i < merged->count; i++)
+        saved += taken[i] ? merged->launch[i].count - 1 : 0;
     arena_free(a);
     return saved;
 }

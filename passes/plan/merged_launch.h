@@ -32,19 +32,19 @@ typedef struct {
 // Whether launches of such a step may be merged: it runs often.
 bool step_merges(StepKind kind);
 
-MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
-                                     Arena *a);
+MergedLaunches graph_merged_launches(const Graph *g,
+                                     const LibraryFusions *fusions, Arena *a);
 
 // Marks the merged launches that a device takes with these library fusions and
 // the groups that tile kernels replace (NULL: none): all kernels of each are
 // launched, and none of them twice.
-bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
+bool *merged_taken(const MergedLaunches *merged, const LibraryFusions *fusions,
                    const bool *fused, const bool *replaced, Arena *a);
 
 // Launches that a device saves so with the library fusions of compute
 // capability sm; 0: with none.
-int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm,
-                  const bool *replaced);
+int merged_saving(const MergedLaunches *merged, const LibraryFusions *fusions,
+                  int sm, const bool *replaced);
 
 // The index of the block counter of the barrier of merged launches: the last.
 int merged_barrier_counter(const Graph *g);

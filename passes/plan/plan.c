@@ -31,11 +31,12 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
 
 // ---- merged launches by their times ----
 
-double kernel_seconds(const KernelTime *p, int resident) {
+double kernel_seconds(const KernelTime *time, int resident) {
     enum { FULL = 2 }; // blocks whose warps issue an instruction in each cycle
-    int blocks = p->blocks < resident ? p->blocks : resident;
-    double turns = fmax(FULL * p->issue, p->latency);
-    return (blocks < 1 ? p->least : fmax(p->least, turns / blocks)) + p->tail;
+    int blocks = time->blocks < resident ? time->blocks : resident;
+    double turns = fmax(FULL * time->issue, time->latency);
+    return (blocks < 1 ? time->least : fmax(time->least, turns / blocks)) +
+           time->tail;
 }
 
 bool time_exceeds(double seconds, double other) {

@@ -46,7 +46,7 @@ typedef struct {
 } KernelTime;
 
 // With room for so many blocks on a multiprocessor.
-double kernel_seconds(const KernelTime *p, int resident);
+double kernel_seconds(const KernelTime *time, int resident);
 
 // Estimates of registers are wrong by a third for one kernel in ten: what an
 // estimate finds slower by less than a quarter is not taken as slower.

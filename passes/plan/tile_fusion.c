@@ -183,9 +183,9 @@ static int find_epilogue(const Search *s, int k, NodeId call) {
     return reader;
 }
 
-static bool is_fused(const LibraryFusions *r, int k) {
-    for (int i = 0; i < r->count; i++)
-        if (r->fusion[i].call == k || r->fusion[i].kernel == k)
+static bool is_fused(const LibraryFusions *fusions, int k) {
+    for (int i = 0; i < fusions->count; i++)
+        if (fusions->fusion[i].call == k || fusions->fusion[i].kernel == k)
             return true;
     return false;
 }
@@ -236,12 +236,13 @@ static int launch_of(const TileFusion *f) {
 // Whether launch k writes over what a kernel reads, by itself or by a library
 // fusion.
 static bool overwrites(const Search *s, int k, const Group *kernel) {
-    const LibraryFusions *r = s->fusions;
-    bool is = writes_over(s, &r->group[k], kernel) ||
-              group_assigns_input(s->g, &r->group[k], kernel);
+    const LibraryFusions *fusions = s->fusions;
+    bool is = writes_over(s, &fusions->group[k], kernel) ||
+              group_assigns_input(s->g, &fusions->group[k], kernel);
     for (int i = s->fusion[k]; i > 0 && !is; i = s->before[i - 1])
-        is = r->fusion[i - 1].kernel >= 0 &&
-             writes_over(s, &r->group[r->fusion[i - 1].kernel], kernel);
+        is = fusions->fusion[i - 1].kernel >= 0 &&
+             writes_over(s, &fusions->group[fusions->fusion[i - 1].kernel],
+                         kernel);
     return is;
 }
 
@@ -319,23 +320,25 @@ static void find_prologues(const Search *s, TileFusions *f, Arena *a) {
 
 // Whether it reads the variance of a batch_norm whose statistics a library may
 // take: it would be in another form.
-static bool reads_variance(const LibraryFusions *r, const Graph *g, int k) {
-    for (NodeId n = r->group[k].first;
-         r->num_norms > 0 && n <= r->group[k].last; n++)
+static bool reads_variance(const LibraryFusions *fusions, const Graph *g,
+                           int k) {
+    for (NodeId n = fusions->group[k].first;
+         fusions->num_norms > 0 && n <= fusions->group[k].last; n++)
         if (g->node[n].op == OP_var_finalize)
             return true;
     return false;
 }
 
-static bool is_part_of_fusion(const Graph *g, const LibraryFusions *r,
+static bool is_part_of_fusion(const Graph *g, const LibraryFusions *fusions,
                               const TileFusion *f) {
-    bool is = (f->call >= 0 && is_fused(r, f->call)) ||
-              (f->kernel >= 0 &&
-               (is_fused(r, f->kernel) || reads_variance(r, g, f->kernel))) ||
-              (f->pool >= 0 && is_fused(r, f->pool));
+    bool is = (f->call >= 0 && is_fused(fusions, f->call)) ||
+              (f->kernel >= 0 && (is_fused(fusions, f->kernel) ||
+                                  reads_variance(fusions, g, f->kernel))) ||
+              (f->pool >= 0 && is_fused(fusions, f->pool));
     for (int o = 0; o < TILE_OPERANDS; o++)
-        is |= f->prologue[o] >= 0 && (is_fused(r, f->prologue[o]) ||
-                                      reads_variance(r, g, f->prologue[o]));
+        is |=
+            f->prologue[o] >= 0 && (is_fused(fusions, f->prologue[o]) ||
+                                    reads_variance(fusions, g, f->prologue[o]));
     return is;
 }
 
@@ -350,32 +353,32 @@ static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
                         .launches = g->node[n].op == OP_attention_grad ? 2 : 1};
 }
 
-TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
+TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *fusions,
                                const Forks *forks, Arena *a) {
     TileFusions f = {0};
     if (g->act != F16 && g->act != BF16)
         return f;
     Search s = {g,
-                r,
+                fusions,
                 forks,
-                group_readers(g, r->group, r->num_groups, a),
+                group_readers(g, fusions->group, fusions->num_groups, a),
                 ARENA_ARRAY(a, g->count, bool),
-                ARENA_ARRAY(a, (size_t)r->num_groups + 1, int),
-                ARENA_ARRAY(a, (size_t)r->count + 1, int)};
-    for (int i = 0; i < r->count; i++) {
-        s.before[i] = s.fusion[r->fusion[i].call];
-        s.fusion[r->fusion[i].call] = i + 1;
+                ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, int),
+                ARENA_ARRAY(a, (size_t)fusions->count + 1, int)};
+    for (int i = 0; i < fusions->count; i++) {
+        s.before[i] = s.fusion[fusions->fusion[i].call];
+        s.fusion[fusions->fusion[i].call] = i + 1;
     }
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
-    f.fusion = ARENA_ARRAY(a, (size_t)r->num_groups + 1, TileFusion);
-    for (int k = 0; k < r->num_groups; k++) {
-        if (tile_attends(g, &r->group[k]))
-            f.fusion[f.count++] = attention_fusion(g, r->group, k);
-        if (r->group[k].kind != GROUP_CALL)
+    f.fusion = ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, TileFusion);
+    for (int k = 0; k < fusions->num_groups; k++) {
+        if (tile_attends(g, &fusions->group[k]))
+            f.fusion[f.count++] = attention_fusion(g, fusions->group, k);
+        if (fusions->group[k].kind != GROUP_CALL)
             continue;
-        NodeId call = group_first(g, &r->group[k], CALLS);
+        NodeId call = group_first(g, &fusions->group[k], CALLS);
         if (!tile_contraction(g, call))
             continue;
         TileFusion *to = &f.fusion[f.count++];
@@ -384,7 +387,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                            .prologue = {-1, -1},
                            .launches = 1};
         for (int o = 0; o < TILE_OPERANDS; o++)
-            to->windows[o] = tile_windows(g, r->group, &s.reader, call, o);
+            to->windows[o] =
+                tile_windows(g, fusions->group, &s.reader, call, o);
         to->stores = has_other_readers(&s, call, to->kernel);
         to->pool = find_pool(&s, k, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
@@ -392,13 +396,13 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         to->bytes += to->pool < 0 ? 0 : bytes;
         if (to->kernel < 0)
             continue;
-        const Group *epilogue = &r->group[to->kernel];
+        const Group *epilogue = &fusions->group[to->kernel];
         to->bytes -= partial_bytes(g, epilogue, call);
         to->launches += tile_slots(g, epilogue, NO_NODE).count > 0;
     }
     find_prologues(&s, &f, a);
     for (int i = 0; i < f.count; i++)
-        f.fusion[i].fused = is_part_of_fusion(g, r, &f.fusion[i]);
+        f.fusion[i].fused = is_part_of_fusion(g, fusions, &f.fusion[i]);
     return f;
 }
 

@@ -161,7 +161,7 @@ int tile_windows(const Graph *g, const Group *group, const Readers *reader,
 // ---- tile_fusion.c ----
 
 // The fusions of a graph whose activations have 16 bits, none of another.
-TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
+TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *fusions,
                                const Forks *forks, Arena *a);
 
 // The fusion that is taken and computes group k as its call or as one of its

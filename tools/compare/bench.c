@@ -224,10 +224,10 @@ static void benches_print(Text *t, const Benches *all) {
 static double differ(Arena *a, const Benches *all) {
     double most = 0;
     for (int i = 0; i < all->count; i++) {
-        const Series *m = &all->bench[i].medians;
+        const Series *series = &all->bench[i].medians;
         if (all->bench[i].status != EXIT_GOOD)
             continue;
-        double range = spread_range(a, m->value, m->count);
+        double range = spread_range(a, series->value, series->count);
         most = range > most ? range : most;
     }
     return most;

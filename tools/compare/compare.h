@@ -48,7 +48,7 @@ void comparison_print(Text *t, const Comparison *c);
 // ---- comparison_json.c ----
 
 // Adds the options and costs of a variant to an object.
-void variant_json(Text *t, const Variant *s);
+void variant_json(Text *t, const Variant *v);
 
 void comparison_json(Text *t, const Comparison *c);
 

@@ -54,14 +54,14 @@ static void times_json(Text *t, const Variant *variant) {
     json_number(t, "confidence", s.confidence);
 }
 
-void variant_json(Text *t, const Variant *s) {
+void variant_json(Text *t, const Variant *v) {
     text_add(t, "\"options\": ");
-    json_string(t, s->options);
-    json_count(t, "launches", s->cost.launches);
-    json_count(t, "bytes_moved", s->cost.bytes);
-    json_count(t, "arena_bytes", s->plan->arena_bytes);
-    times_json(t, s);
-    json_numbers(t, "loss", s->loss.value, s->loss.count);
+    json_string(t, v->options);
+    json_count(t, "launches", v->cost.launches);
+    json_count(t, "bytes_moved", v->cost.bytes);
+    json_count(t, "arena_bytes", v->plan->arena_bytes);
+    times_json(t, v);
+    json_numbers(t, "loss", v->loss.value, v->loss.count);
 }
 
 void comparison_json(Text *t, const Comparison *c) {

@@ -222,9 +222,9 @@ static void summary_print(Arena *a, const Repeat *r) {
         printf("results reused from an earlier call: %d\n", r->reused);
     for (int k = 0; k < NUM_RESULTS; k++) {
         const Series *s = &r->result[k];
-        Spread p = spread_of(a, s->value, s->count);
-        const double is[ROWS] = {mean_of(s), deviation_of(s), p.median, p.least,
-                                 p.most};
+        Spread spread = spread_of(a, s->value, s->count);
+        const double is[ROWS] = {mean_of(s), deviation_of(s), spread.median,
+                                 spread.least, spread.most};
         for (int i = 0; i < ROWS; i++)
             row[i][k] = is[i];
     }

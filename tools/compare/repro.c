@@ -265,12 +265,12 @@ static bool find_kernel(Repro *r) {
     return r->launch != NULL && r->kernel->text != NULL;
 }
 
-int repro_write(Arena *a, const Arguments *arguments, const Variant *s,
+int repro_write(Arena *a, const Arguments *arguments, const Variant *v,
                 NodeId n, const char *folder) {
     Repro r = {.a = a,
-               .variant = s,
-               .s = &s->snapshot,
-               .g = s->snapshot.step->graph,
+               .variant = v,
+               .s = &v->snapshot,
+               .g = v->snapshot.step->graph,
                .node = n,
                .input = text_new(a)};
     const double *right = node_meant(a, r.s, n);

@@ -7,7 +7,7 @@
 // Writes kernel.c and kernel.bin into a folder: the launch of the host plan
 // that makes node n, its inputs, and its expected outputs.  Returns an exit
 // status, after a message if it failed or a library call makes n.
-int repro_write(Arena *a, const Arguments *arguments, const Variant *s,
+int repro_write(Arena *a, const Arguments *arguments, const Variant *v,
                 NodeId n, const char *folder);
 
 #endif

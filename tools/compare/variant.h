@@ -35,24 +35,24 @@ typedef struct {
 
 // Parses the options of a variant, after those of both; loads and builds its
 // model.  Returns an exit status, after a message if it failed.
-int variant_build(Arena *a, Variant *s, const Arguments *both,
+int variant_build(Arena *a, Variant *v, const Arguments *both,
                   const Runs *runs);
 
 // Writes the initial state of both variants to *path.
-int variant_start(Arena *a, Variant *s, const Runs *runs, const char **path);
+int variant_start(Arena *a, Variant *v, const Runs *runs, const char **path);
 
 // Records the first step from that state: all of it or, beside another
 // variant's snapshot, what both store.  Then runs all steps.  Without a state,
 // `start` being NULL, the run begins as the recipe says.
-int variant_look(Arena *a, Variant *s, const Runs *runs, const char *start,
+int variant_look(Arena *a, Variant *v, const Runs *runs, const char *start,
                  const Snapshot *beside);
-int variant_run(Arena *a, Variant *s, const Runs *runs, const char *start);
+int variant_run(Arena *a, Variant *v, const Runs *runs, const char *start);
 
 // Runs while `wanted` is true; variant_rows is the file of its rows.  A
 // diverged run is no failure.
-int variant_watch(Arena *a, Variant *s, const Runs *runs, Wanted *wanted,
+int variant_watch(Arena *a, Variant *v, const Runs *runs, Wanted *wanted,
                   void *whose);
-const char *variant_rows(Arena *a, const Variant *s, const Runs *runs);
+const char *variant_rows(Arena *a, const Variant *v, const Runs *runs);
 
 // ---- runs.c ----
 

@@ -57,10 +57,10 @@ static void steps_json(Show *s, Text *t, const Inspection *in) {
     const Plan *plan = in->plan;
     text_add(t, ", \"steps\": [");
     for (int i = 0; i < plan->num_steps; i++) {
-        Selected j = step_select(s->a, plan, &plan->step[i], in->device);
+        Selected selected = step_select(s->a, plan, &plan->step[i], in->device);
         int64_t all = graph_cost(plan->step[i].plan).launches;
         text_add(t, "%s{\"name\": \"%s\"", i ? ", " : "", plan->step[i].name);
-        json_count(t, "launches", all - j.merged_alone);
+        json_count(t, "launches", all - selected.merged_alone);
         json_count(t, "launches_without_joins", all);
         text_add(t, "}");
     }

@@ -20,10 +20,10 @@ void value_add(Text *t, const Graph *g, NodeId n) {
     origin_add(t, &g->node[n].from);
 }
 
-static bool may_merge_before(const MergedLaunches *j, int k) {
-    for (int i = 0; i < j->count; i++)
-        if (k > j->launch[i].first &&
-            k < j->launch[i].first + j->launch[i].count)
+static bool may_merge_before(const MergedLaunches *merged, int k) {
+    for (int i = 0; i < merged->count; i++)
+        if (k > merged->launch[i].first &&
+            k < merged->launch[i].first + merged->launch[i].count)
             return true;
     return false;
 }

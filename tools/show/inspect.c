@@ -39,10 +39,10 @@ double launch_instructions(const Inspected *l, Issue kind) {
 const char *launch_text(const Inspected *l) {
     if (!l->merged)
         return l->kernel->text ? l->kernel->first->text : NULL;
-    const MergedKernel *j = l->kernel[l->count - 1].first->merged;
-    while (strcmp(j->name, l->merged->name) != 0)
-        j = j->next;
-    return j->text;
+    const MergedKernel *merged = l->kernel[l->count - 1].first->merged;
+    while (strcmp(merged->name, l->merged->name) != 0)
+        merged = merged->next;
+    return merged->text;
 }
 
 const char *launch_new_text(const Inspection *in, const Inspected *l) {
@@ -168,10 +168,10 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
 // ---- library fusions and merged launches ----
 
 static void fusions_find(Inspected *first, const Launches *launches,
-                         const Selected *j) {
-    for (int i = 0; i < j->plan->fusions.count; i++) {
-        const LibraryFusion *fusion = &j->plan->fusions.fusion[i];
-        if (!j->fused[i] || fusion->kernel < 0)
+                         const Selected *selected) {
+    for (int i = 0; i < selected->plan->fusions.count; i++) {
+        const LibraryFusion *fusion = &selected->plan->fusions.fusion[i];
+        if (!selected->fused[i] || fusion->kernel < 0)
             continue;
         first[fusion->kernel].fused_into = launches->kernel[fusion->call].name;
         first[fusion->kernel].fusion = fusion_info[fusion->kind].name;
@@ -190,22 +190,22 @@ static void edges_find(Inspected *first, const GraphPlan *p) {
 static void merged_inspect(Show *s, Inspection *in, Inspected *first,
                            const Launches *launches, const Selected *judged) {
     for (int i = 0; i < launches->plan->merged.count; i++) {
-        const MergedKernel *j = &launches->merged[i];
-        Inspected *of = &first[j->launch.first],
+        const MergedKernel *merged = &launches->merged[i];
+        Inspected *of = &first[merged->launch.first],
                   *l = &in->merged[in->num_merged++];
         *l =
             (Inspected){.step = of->step,
                         .group = of->group,
                         .kernel = of->kernel,
-                        .merged = j,
+                        .merged = merged,
                         .index = of->index,
-                        .count = j->launch.count,
+                        .count = merged->launch.count,
                         .taken = i < judged->merges.count && judged->merged[i]};
         lines_find(s->a, l);
         roofline_merged(l, of);
         l->chosen = launch_matches(l, s->p, s->arguments);
         for (int k = 0; l->taken && k < l->count; k++) {
-            of[k].merged_as = j->name;
+            of[k].merged_as = merged->name;
             of[k].merged_to = k > 0 ? of[k - 1].kernel->name : NULL;
         }
     }
@@ -226,11 +226,11 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
         charges_find(s->a, s->p, l);
         l->chosen = launch_matches(l, s->p, s->arguments);
     }
-    Selected j = step_select(s->a, in->plan, step, in->device);
-    fusions_find(first, launches, &j);
+    Selected selected = step_select(s->a, in->plan, step, in->device);
+    fusions_find(first, launches, &selected);
     edges_find(first, step->plan);
     tiles_find(s->a, first, launches, in->device);
-    merged_inspect(s, in, first, launches, &j);
+    merged_inspect(s, in, first, launches, &selected);
     in->count += launches->count;
 }
 
