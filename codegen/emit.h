@@ -30,7 +30,7 @@ typedef struct {
     int64_t dim[MAX_RANK];
     const Expr *index[MAX_RANK];
     const Expr *lanes; // VW, a number, or NULL for a single element
-    bool own;          // the iteration's own element: row i, this column
+    bool is_identity;  // the iteration's element: row i, this column
     bool flat;         // one index over all elements, of any shape
 } Index;
 
@@ -59,7 +59,7 @@ typedef struct {
 
 // The first of a shard's terms, from which on a step in lockstep has memory for
 // each shard (runtime/lockstep.c); NO_NODE: the graph runs otherwise.
-NodeId own_terms(const Graph *g);
+NodeId shard_terms(const Graph *g);
 
 // The state of one kernel's emission.
 typedef struct {

@@ -10,7 +10,7 @@ static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
                                         "axis4", "axis5", "axis6"};
 
 Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes) {
-    Index p = {.rank = space.rank, .lanes = lanes, .own = true};
+    Index p = {.rank = space.rank, .lanes = lanes, .is_identity = true};
     for (int i = 0; i < space.rank; i++) {
         p.dim[i] = space.dim[i];
         bool last = i == space.rank - 1;
@@ -201,7 +201,7 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
     Index p = space_index(e, space, x_name(e->a, all ? "m" : "c"),
                           all ? NULL : e->vw);
     int64_t stride = 1;
-    p.own = false;
+    p.is_identity = false;
     for (int i = space.rank - 2; i >= 0; i--) {
         const Expr *index = x_name(e->a, "r");
         if (stride > 1)

@@ -23,9 +23,9 @@ Index index_broadcast(Index p, Type operand) {
         q.dim[i] = operand.dim[i];
         q.index[i] = operand.dim[i] == 1 || from < 0 ? &zero : p.index[from];
     }
-    q.own = p.own && operand.rank == p.rank;
-    for (int i = 0; i < operand.rank && q.own; i++)
-        q.own = operand.dim[i] == p.dim[i];
+    q.is_identity = p.is_identity && operand.rank == p.rank;
+    for (int i = 0; i < operand.rank && q.is_identity; i++)
+        q.is_identity = operand.dim[i] == p.dim[i];
     if (operand.rank == 0 || operand.dim[operand.rank - 1] == 1)
         q.lanes = NULL;
     return q;
@@ -43,7 +43,7 @@ const Expr *index_offset(Emit *e, Index p) {
     int64_t stride = 1; // factor of its next index
     if (p.flat)
         return p.rank == 0 ? &zero : p.index[0];
-    if (p.own && p.rank > 2 && has_rows(p))
+    if (p.is_identity && p.rank > 2 && has_rows(p))
         return EXPR(e, "(size_t)i * C + $", p.index[p.rank - 1]);
     for (int i = 0; i < p.rank; i++) {
         stride *= p.dim[i];
@@ -110,7 +110,7 @@ static Index move_pad(Emit *e, Scope *s, NodeId n, Index p, Type from,
                       const Expr **inside, int sign) {
     const Node *d = &e->g->node[n];
     Index q = p;
-    q.own = false;
+    q.is_identity = false;
     for (int i = 0; i < from.rank; i++) {
         int64_t low = node_ints(d, ATTR_low, i, 0) * sign;
         q.dim[i] = from.dim[i];
@@ -132,7 +132,7 @@ static Index move_shift(Emit *e, Scope *s, NodeId n, Index p,
     const char *mode = node_text(d, ATTR_mode);
     Index sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
     Index q = p;
-    q.own = false;
+    q.is_identity = false;
     for (int i = 1; i <= 2; i++) {
         const Expr *by = value_at(e, s, d->arg[i], sample);
         const Expr *index = index_new(e, s, i == 1 ? "h" : "w",
@@ -154,7 +154,7 @@ static Index move_flip(Emit *e, Scope *s, NodeId n, Index p) {
     Index sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
     const Expr *mirrored = value_at(e, s, e->g->node[n].arg[1], sample);
     Index q = p;
-    q.own = false;
+    q.is_identity = false;
     q.index[2] =
         index_new(e, s, "w",
                   EXPR(e, "$ ? $ - $ : $", mirrored,
@@ -200,7 +200,7 @@ static Index move_gather(Emit *e, Scope *s, NodeId n, Index p, Type table) {
 // Images [N,H,W,C] at rows and columns given for each image, or for each pixel.
 static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
     Index q = p;
-    q.own = false;
+    q.is_identity = false;
     for (int i = 1; i <= 2; i++) {
         Index at = {.rank = 2,
                     .dim = {p.dim[0], p.dim[i]},
@@ -240,7 +240,7 @@ static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     }
     if (i == 0)
         return q;
-    rest.own = false;
+    rest.is_identity = false;
     const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
     const Expr *element = index_offset(e, rest);
     if (element->kind != X_NAME && element->kind != X_NUMBER)

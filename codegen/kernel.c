@@ -47,7 +47,7 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
         parameter(a, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
-    NodeId terms = whole ? own_terms(e->g) : NO_NODE;
+    NodeId terms = whole ? shard_terms(e->g) : NO_NODE;
     if (terms != NO_NODE)
         parameter(a, k, terms, 0, "char", x_name(e->a, "terms"));
     for (int i = 0; i < group->num_inputs && !whole; i++)

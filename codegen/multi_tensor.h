@@ -59,9 +59,9 @@ void multi_tensor_loop(Emit *e, Block *b, const Entries *entries);
 // The offset of a tensor in the arena of the running device.
 const Expr *planned_offset(const Emit *e, NodeId n);
 
-// Whether a tensor is at `terms` plus its distance from the node own_terms, the
-// kernel's parameter for that; else it is at `arena` plus its offset.
-bool is_own(const Emit *e, NodeId terms, NodeId n);
+// Whether a tensor is at the kernel's parameter `terms` plus its distance from
+// the node shard_terms; else it is at `arena` plus its offset.
+bool is_shard_term(const Emit *e, NodeId terms, NodeId n);
 
 // A tensor's name for a comment, or "".
 const char *tensor_label(const Emit *e, NodeId n);

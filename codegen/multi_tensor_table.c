@@ -24,7 +24,8 @@ static bool same_body(const Emit *e, NodeId terms, const Entry *a,
         if (is_pointer(e, a->tensor[i]) &&
             (e->g->node[a->tensor[i]].type->dtype !=
                  e->g->node[b->tensor[i]].type->dtype ||
-             is_own(e, terms, a->tensor[i]) != is_own(e, terms, b->tensor[i])))
+             is_shard_term(e, terms, a->tensor[i]) !=
+                 is_shard_term(e, terms, b->tensor[i])))
             return false;
     return true;
 }
@@ -105,7 +106,7 @@ const Expr *planned_offset(const Emit *e, NodeId n) {
                 x_number(e->a, e->device->node[n].offset));
 }
 
-NodeId own_terms(const Graph *g) {
+NodeId shard_terms(const Graph *g) {
     NodeId terms = NO_NODE;
     bool sums = false;
     for (NodeId n = 0; n < g->count; n++) {
@@ -118,7 +119,7 @@ NodeId own_terms(const Graph *g) {
     return sums ? terms : NO_NODE;
 }
 
-bool is_own(const Emit *e, NodeId terms, NodeId n) {
+bool is_shard_term(const Emit *e, NodeId terms, NodeId n) {
     return terms != NO_NODE && e->g->node[n].offset >= e->g->node[terms].offset;
 }
 
@@ -237,7 +238,7 @@ static const Expr *entry_number(void *context, const Expr *x) {
 static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
                                int local, const Expr *index) {
     const char *type = memory_type(e->g->node[n].type->dtype);
-    if (is_own(e, terms, n))
+    if (is_shard_term(e, terms, n))
         CODE(e, b, NO_NODE,
              arena_format(e->a,
                           "%s *const p_%d = (%s *)(terms + (entry.offset[$] - "
@@ -268,7 +269,7 @@ static void emit_case(const Emit *e, Block *b, NodeId terms, const Kind *kind) {
 
 void multi_tensor_loop(Emit *e, Block *b, const Entries *entries) {
     int count;
-    NodeId terms = own_terms(e->g);
+    NodeId terms = shard_terms(e->g);
     Kind *kind = find_kinds(e, entries, terms, &count);
     Block cases = {NULL, NULL};
     emit_rows_of(e, entries, kind);

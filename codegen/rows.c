@@ -209,7 +209,7 @@ static void emit_sweep(Emit *e, Scope *row, Index p, int which,
         NodeId arg = e->g->node[n].arg[0];
         if (e->g->node[n].op == OP_var) {
             Index first = p;
-            first.own = false;
+            first.is_identity = false;
             first.lanes = NULL;
             first.index[p.rank - 1] = e->zero;
             const Expr *x = value_at(e, row, arg, first);
@@ -243,7 +243,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
         emit_store(e, s, n, p, x);
         return;
     }
-    p.own = false;
+    p.is_identity = false;
     p.dim[p.rank - 1] = type.dim[p.rank - 1];
     if (has_margin(e)) {
         emit_place(e, s, n, p, in_row(e, x, e->zero));

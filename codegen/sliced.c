@@ -35,6 +35,6 @@ Index slice_index(const Emit *e, NodeId n, Index p) {
     Type outer = *e->g->node[e->g->node[n].arg[0]].type;
     for (int i = 0; i < p.rank; i++)
         p.dim[i] = outer.dim[i];
-    p.own = false;
+    p.is_identity = false;
     return p;
 }

@@ -161,10 +161,10 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
 
 // The text without names: equal kernels have the same.
 static const char *body_of(Arena *a, const TileSchedule *s) {
-    TileSchedule own = *s;
+    TileSchedule copy = *s;
     Text t = text_new(a);
-    own.name = own.heading = "";
-    tile_print(&t, &own);
+    copy.name = copy.heading = "";
+    tile_print(&t, &copy);
     return text_string(&t);
 }
 
@@ -255,10 +255,10 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
 static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     const PlannedStep *s = &w->step[step];
     const GraphPlan *p = s->plan[w->tiled];
-    Launches own = *s->launches;
-    own.plan = p;
+    Launches copy = *s->launches;
+    copy.plan = p;
     const TileKernel *all =
-        codegen_tile_kernels(&own, w->options->tiles, out->arena);
+        codegen_tile_kernels(&copy, w->options->tiles, out->arena);
     for (int i = 0; i < p->tiles.count; i++) {
         const TileFusion *f = &p->tiles.fusion[i];
         for (const TileKernel *k = &all[i]; k != NULL && f->taken;

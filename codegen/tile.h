@@ -157,7 +157,7 @@ const Expr *tile_declare_as(TileValues *v, NodeId n, const char *name,
                             const Expr *x);
 // The elements of n, which x has loaded, as f32.
 const Expr *tile_declare_loaded(TileValues *v, NodeId n, const Expr *x);
-void tile_statement(TileValues *v, Stmt own);
+void tile_statement(TileValues *v, Stmt added);
 
 const Expr *tile_name(const TileValues *v, const char *stem, int number);
 const Expr *tile_call(const TileValues *v, const char *name, int count,

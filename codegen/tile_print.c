@@ -19,9 +19,9 @@ int64_t tile_count(const TileSchedule *s) {
 }
 
 int64_t tile_sum_blocks(const TileSchedule *s) {
-    TileSchedule own = *s;
-    own.size.rows = PART_ROWS;
-    return s->parts > 1   ? tile_count(&own)
+    TileSchedule copy = *s;
+    copy.size.rows = PART_ROWS;
+    return s->parts > 1   ? tile_count(&copy)
            : s->slots > 0 ? divide_up(s->space.columns, SUM_COLUMNS)
                           : 0;
 }

@@ -24,9 +24,9 @@ const Expr *tile_call_with(const TileValues *v, const char *name,
     return tile_call(v, name, 1, &x);
 }
 
-void tile_statement(TileValues *v, Stmt own) {
+void tile_statement(TileValues *v, Stmt added) {
     Stmt *s = ARENA_NEW(v->a, Stmt);
-    *s = own;
+    *s = added;
     block_add(v->to, s);
 }
 

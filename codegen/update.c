@@ -13,7 +13,7 @@
 static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
-    if (is_own(e, terms, n))
+    if (is_shard_term(e, terms, n))
         CODE(e, b, n,
              arena_format(e->a, "%s *const p@ = (%s *)(terms + ($ - $));", type,
                           type),
@@ -29,7 +29,7 @@ static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
 // Pointers to the scalars that the kernel reads and writes.
 static void emit_pointers(const Emit *e, Block *b) {
     bool *seen = ARENA_ARRAY(e->a, e->g->count, bool);
-    NodeId terms = own_terms(e->g);
+    NodeId terms = shard_terms(e->g);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         for (int i = 0; i < e->g->node[n].num_args; i++) {
             NodeId base = node_base(e->g, e->g->node[n].arg[i]);

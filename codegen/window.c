@@ -109,7 +109,7 @@ static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
 static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                           Type image) {
     Index at = p;
-    at.own = false;
+    at.is_identity = false;
     at.index[1] = axis_in_window(e, v->inner, "h", p.index[1], w.stride[0],
                                  v->r, w.pad[0]);
     at.index[2] = axis_in_window(e, v->inner, "w", p.index[2], w.stride[1],
@@ -253,7 +253,7 @@ static Unpooled unpooled(Emit *e, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type pooled = *e->g->node[d->arg[0]].type;
     Index at = p;
-    at.own = false;
+    at.is_identity = false;
     at.dim[1] = pooled.dim[1];
     at.dim[2] = pooled.dim[2];
     return (Unpooled){n, d, pooled, pool_of(d, *d->type, pooled), p, at};
@@ -379,7 +379,7 @@ void emit_window_grads(Emit *e, Scope *s, NodeId n, Index p) {
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", v.r, x_size(e->a, w.rows), v.q,
                     x_size(e->a, w.columns), term);
     Index at = p;
-    at.own = false;
+    at.is_identity = false;
     at.dim[1] = d->type->dim[1];
     at.dim[2] = d->type->dim[2];
     at.index[1] = axis_in_window(e, v.inner, "h", p.index[1], w.rows, v.r, 0);
@@ -443,7 +443,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
              blend_share(e, v.r, p.index[1], image.dim[1], dy.dim[1]),
              blend_share(e, v.q, p.index[2], image.dim[2], dy.dim[2]), share);
     Index at = p;
-    at.own = false;
+    at.is_identity = false;
     at.dim[1] = dy.dim[1];
     at.dim[2] = dy.dim[2];
     at.index[1] = v.r;

@@ -31,11 +31,11 @@ Attr attr_floats(AttrKey key, int count, const double *value) {
     return (Attr){.key = key, .count = count, .floats = value};
 }
 
-void attr_insert(Attr *attr, int count, Attr own) {
+void attr_insert(Attr *attr, int count, Attr added) {
     int i = count;
-    for (; i > 0 && attr[i - 1].key > own.key; i--)
+    for (; i > 0 && attr[i - 1].key > added.key; i--)
         attr[i] = attr[i - 1];
-    attr[i] = own;
+    attr[i] = added;
 }
 
 const Attr *node_attr(const Node *n, AttrKey key) {

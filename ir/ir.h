@@ -321,7 +321,7 @@ Attr attr_text(AttrKey key, const char *value);
 Attr attr_ints(AttrKey key, int count, const int64_t *value);
 Attr attr_floats(AttrKey key, int count, const double *value);
 // Inserts an attribute into `count` others, which are in order of key.
-void attr_insert(Attr *attr, int count, Attr own);
+void attr_insert(Attr *attr, int count, Attr added);
 const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
 int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
 double node_float(const Node *n, AttrKey key, double otherwise);

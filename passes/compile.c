@@ -118,16 +118,16 @@ static void check_nodes(const Steps *s, int count) {
 }
 
 PassOptions step_options(const PassOptions *o, const Step *step, int shards) {
-    PassOptions own = *o;
-    own.no_updates |= step->kind == STEP_GRADIENTS;
+    PassOptions copy = *o;
+    copy.no_updates |= step->kind == STEP_GRADIENTS;
     if (step->kind == STEP_OPTIMIZE)
-        own.part = PART_OPTIMIZE;
+        copy.part = PART_OPTIMIZE;
     else if (step->kind == STEP_APPLY)
-        own.part = PART_APPLY;
+        copy.part = PART_APPLY;
     else if (step->kind == STEP_TRAIN && shards > 0)
-        own.part = PART_SHARD;
-    own.optimizer_shard = step->shard;
-    return own;
+        copy.part = PART_SHARD;
+    copy.optimizer_shard = step->shard;
+    return copy;
 }
 
 // The bytes that an arena may take where each shard in lockstep has a copy of
@@ -141,13 +141,13 @@ static int64_t arena_room(const Steps *s, int64_t memory) {
 // steps that are not.
 static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
     Graph *g = s->step[i].graph;
-    PassOptions own = step_options(s->options, &s->step[i], s->shards);
-    own.memory = arena_room(s, own.memory);
+    PassOptions options = step_options(s->options, &s->step[i], s->shards);
+    options.memory = arena_room(s, options.memory);
     bool counts = (g->facts & GROUPED) == 0;
     if (from == standard_passes)
-        g = passes_run(g, &own, to->name, NULL, NULL);
+        g = passes_run(g, &options, to->name, NULL, NULL);
     else
-        g = passes_after(g, &own, from[-1].name, to->name);
+        g = passes_after(g, &options, from[-1].name, to->name);
     s->step[i].graph = g;
     if (counts)
         check_nodes(s, g->facts & GROUPED ? i + 1 : s->count);

@@ -108,12 +108,12 @@ static Type cut_type(const Type *t, const Axis *axis) {
 static NodeId add_like(Decode *d, NodeId n, const NodeId *arg,
                        const Axis *axis) {
     Type type = cut_type(graph_node(d->old, n)->type, axis);
-    Node own = *graph_node(d->old, n);
-    own.arg = arg;
-    own.type = &type;
-    own.group = -1;
-    d->g->origin = own.from;
-    return graph_move(d->g, own);
+    Node copy = *graph_node(d->old, n);
+    copy.arg = arg;
+    copy.type = &type;
+    copy.group = -1;
+    d->g->origin = copy.from;
+    return graph_move(d->g, copy);
 }
 
 // The axes of an operand of shape `from` that broadcasts to `to`.

@@ -228,8 +228,8 @@ static int library_build(Arena *a, const Arguments *arguments, const Program *p,
 int build_command(Arena *a, const Arguments *given) {
     int status;
     TrainerText t;
-    Arguments own = *given;
-    const Arguments *arguments = &own;
+    Arguments copy = *given;
+    const Arguments *arguments = &copy;
     if (given->inference && !given->library) {
         complain(given, "--inference needs --library");
         return EXIT_USAGE;
@@ -243,11 +243,11 @@ int build_command(Arena *a, const Arguments *given) {
         complain(given, "--library and --emit exclude each other");
         return EXIT_USAGE;
     }
-    if (!own.march)
-        own.march = getenv("SINTER_MARCH");
-    if (!own.march || !*own.march)
-        own.march = MARCH_PORTABLE;
-    if (!device_plan(a, &own, &status))
+    if (!copy.march)
+        copy.march = getenv("SINTER_MARCH");
+    if (!copy.march || !*copy.march)
+        copy.march = MARCH_PORTABLE;
+    if (!device_plan(a, &copy, &status))
         return status;
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (!p)

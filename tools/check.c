@@ -507,9 +507,9 @@ static int check(Arena *a, const Arguments *arguments, Device *device) {
 int check_command(Arena *a, const Arguments *arguments) {
     int status;
     Device device;
-    Arguments own = *arguments;
-    if (!device_choose(a, &own, &device, &status) ||
-        !device_plan(a, &own, &status))
+    Arguments copy = *arguments;
+    if (!device_choose(a, &copy, &device, &status) ||
+        !device_plan(a, &copy, &status))
         return status;
-    return check(a, &own, &device);
+    return check(a, &copy, &device);
 }

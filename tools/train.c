@@ -110,11 +110,11 @@ int train_command(Arena *a, const Arguments *given) {
     int status;
     RtOptions o;
     TrainerText t;
-    Arguments own = *given;
-    const Arguments *arguments = &own;
+    Arguments copy = *given;
+    const Arguments *arguments = &copy;
     if (!options_good(a, arguments, &o, &status))
         return status;
-    own.gradients = o.tensorboard != NULL;
+    copy.gradients = o.tensorboard != NULL;
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (p == NULL ||
         (arguments->embed && (!embed_wanted(arguments, &status) ||

@@ -131,10 +131,10 @@ int rt_instance_logits(RtInstance *m, float *to) {
 }
 
 static bool next(RtInstance *m, const RtSampling *by, int32_t *token) {
-    RtSampling own = *by;
-    own.seed = by->seed >= 0 ? by->seed : m->trainer->seed;
+    RtSampling copy = *by;
+    copy.seed = by->seed >= 0 ? by->seed : m->trainer->seed;
     return decode(m) &&
-           rt_generation_draw(m->generation, &own, token, &rt_last) &&
+           rt_generation_draw(m->generation, &copy, token, &rt_last) &&
            token_add(m, *token);
 }
 

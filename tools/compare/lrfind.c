@@ -182,14 +182,14 @@ static bool run_open(Arena *a, Search *s, const Recipe *r) {
 
 // The schedule is the last setting, so that it takes effect.
 static int run_build(Arena *a, Search *s) {
-    Arguments own = *s->arguments;
+    Arguments copy = *s->arguments;
     double factor =
         pow(s->highest / s->lowest, 1 / fmax(1, (double)s->runs.steps - 1));
     const char *schedule = arena_format(
         a, "exponential(%.9g, %.17g, every=1 step)", s->lowest, factor);
-    if (!setting_add(&own, (Setting){s->key, schedule}))
+    if (!setting_add(&copy, (Setting){s->key, schedule}))
         return EXIT_USAGE;
-    return variant_build(a, &s->variant, &own, &s->runs);
+    return variant_build(a, &s->variant, &copy, &s->runs);
 }
 
 static int search(Arena *a, Search *s) {

@@ -78,15 +78,15 @@ static bool keeps_statistics(const Graph *g, const Node *n) {
 // changed model from diverging.
 static NodeId optimizer_copy(Graph *out, const Graph *g, NodeId n,
                              const NodeId *now, Arena *scratch) {
-    Node own = g->node[n];
-    NodeId *arg = ARENA_ARRAY(scratch, (size_t)own.num_args + 1, NodeId);
-    for (int i = 0; i < own.num_args; i++)
-        arg[i] = now[own.arg[i]];
-    if (own.num_args > 1)
+    Node copy = g->node[n];
+    NodeId *arg = ARENA_ARRAY(scratch, (size_t)copy.num_args + 1, NodeId);
+    for (int i = 0; i < copy.num_args; i++)
+        arg[i] = now[copy.arg[i]];
+    if (copy.num_args > 1)
         arg[1] = graph_number(out, 1e-30);
-    own.arg = arg;
-    out->origin = own.from;
-    return graph_move(out, own);
+    copy.arg = arg;
+    out->origin = copy.from;
+    return graph_move(out, copy);
 }
 
 static Graph *graph_without(const Graph *g, Part part, int *removed) {

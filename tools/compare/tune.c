@@ -78,8 +78,8 @@ static int tune(Arena *a, const Arguments *arguments) {
 }
 
 int tune_command(Arena *a, const Arguments *arguments) {
-    Arguments own = *arguments;
-    if (own.device == NULL)
-        own.device = "cuda:0";
-    return tune(a, &own);
+    Arguments copy = *arguments;
+    if (copy.device == NULL)
+        copy.device = "cuda:0";
+    return tune(a, &copy);
 }

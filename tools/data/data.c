@@ -14,20 +14,20 @@ bool share_parse(const char *text, double *percent) {
 
 // The trainer of a model, which loads its data and does nothing else.
 static int data_bench(Arena *a, const Arguments *arguments) {
-    Arguments own = *arguments;
+    Arguments copy = *arguments;
     if (arguments->num_operands != 2) {
         complain(arguments, "data bench needs one model file");
         return EXIT_USAGE;
     }
-    own.operand = arguments->operand + 1;
-    own.num_operands = 1;
-    own.passed = ARENA_ARRAY(a, 2, char *);
-    own.num_passed = 0;
-    own.passed[own.num_passed++] = arena_format(a, "--load-only");
+    copy.operand = arguments->operand + 1;
+    copy.num_operands = 1;
+    copy.passed = ARENA_ARRAY(a, 2, char *);
+    copy.num_passed = 0;
+    copy.passed[copy.num_passed++] = arena_format(a, "--load-only");
     if (arguments->data)
-        own.passed[own.num_passed++] =
+        copy.passed[copy.num_passed++] =
             arena_format(a, "--data=%s", arguments->data);
-    return train_command(a, &own);
+    return train_command(a, &copy);
 }
 
 int data_command(Arena *a, const Arguments *arguments) {

@@ -273,19 +273,19 @@ static int forecast(Arena *a, Case *c, const Program *p, Diagnostics *diags) {
 
 int plan_command(Arena *a, const Arguments *arguments) {
     int status = EXIT_USAGE;
-    Arguments own = *arguments;
+    Arguments copy = *arguments;
     Diagnostics diags = diag_new(a);
-    Case c = {.arguments = &own};
-    own.target = arguments->processes.given ? "host" : "cuda";
-    if (!ranks_check(&own, &c.local))
+    Case c = {.arguments = &copy};
+    copy.target = arguments->processes.given ? "host" : "cuda";
+    if (!ranks_check(&copy, &c.local))
         return EXIT_USAGE;
-    if (own.gpus.given && (!device_find(a, &own, &c.device, &status) ||
-                           !device_plan(a, &own, &status)))
+    if (copy.gpus.given && (!device_find(a, &copy, &c.device, &status) ||
+                            !device_plan(a, &copy, &status)))
         return status;
-    Program *p = model_load(a, &own, &diags, &status);
+    Program *p = model_load(a, &copy, &diags, &status);
     if (p == NULL)
         return status;
-    if (!own.gpus.given)
+    if (!copy.gpus.given)
         c.device = host_detect(a);
     return forecast(a, &c, p, &diags);
 }

@@ -120,15 +120,15 @@ static int page_write(const Show *s, const char *path, const Text *page) {
 }
 
 int report_command(Arena *a, const Arguments *given) {
-    Arguments own = *given;
-    const Arguments *arguments = &own;
+    Arguments copy = *given;
+    const Arguments *arguments = &copy;
     Show s = {.a = a, .arguments = arguments, .file = arguments->operand[0]};
     Diagnostics diags = diag_new(a);
     Device device;
     Inspection in;
     int status;
     if (!device_find(a, arguments, &device, &status) ||
-        !device_plan(a, &own, &status))
+        !device_plan(a, &copy, &status))
         return status;
     s.p = model_load(a, arguments, &diags, &status);
     if (!s.p || !inspect(&s, &device, &in, &status))

@@ -416,9 +416,9 @@ static int all_show(Show *s) {
 
 int show_command(Arena *a, const Arguments *given) {
     int status;
-    Arguments own = *given;
-    const Arguments *arguments = &own;
-    if (!device_plan(a, &own, &status))
+    Arguments copy = *given;
+    const Arguments *arguments = &copy;
+    if (!device_plan(a, &copy, &status))
         return status;
     const char *file = arguments->operand[arguments->num_operands - 1];
     Show s = {.a = a, .arguments = arguments, .file = file};

@@ -116,20 +116,20 @@ static Loading embedded_load(RtKernels *k, const bool *needed, RtError *e) {
 static bool no_compiler(const RtKernels *k, RtError *e) {
     const RtTrainer *t = k->trainer;
     char names[80];
-    RtError own = *e;
+    RtError copy = *e;
     if (t->code == NULL || t->prelude != NULL)
         return false;
     rt_embedded_code_names(t, names, sizeof names);
-    return rt_fail(e, own.status,
+    return rt_fail(e, copy.status,
                    "the trainer was built for compute capability %s, but the "
                    "GPU has %d.%d: %s",
-                   names, k->gpu->major, k->gpu->minor, own.text);
+                   names, k->gpu->major, k->gpu->minor, copy.text);
 }
 
 // If the driver refused embedded code, keeps that error.
 static bool compiler_open(const RtKernels *k, bool refused, RtError *e) {
-    RtError own;
-    return rt_compiler_open(k->compiler, refused ? &own : e) ||
+    RtError ignored;
+    return rt_compiler_open(k->compiler, refused ? &ignored : e) ||
            (!refused && no_compiler(k, e));
 }
 

@@ -166,9 +166,9 @@ bool rt_tile_ir(const RtTileCompiler *c, const char *text, int capability,
 static RtCacheKey key_of(const RtTileCompiler *c, const char *text,
                          int capability) {
     Source s;
-    RtSource own = *describe(c, text, capability, &s);
-    own.num_options++;
-    return rt_cache_key(&c->nvrtc, &own);
+    RtSource copy = *describe(c, text, capability, &s);
+    copy.num_options++;
+    return rt_cache_key(&c->nvrtc, &copy);
 }
 
 bool rt_tile_cached(const RtTileCompiler *c, const char *text, int capability,
