@@ -91,9 +91,9 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
         if (is_root(group, n) && d->from.path != NULL && *layer == '\0')
             layer = layer_of_path(a, d->from.path);
     }
-    if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK) {
+    if (group->kind == GROUP_UPDATE || group->kind == GROUP_MULTI_REDUCE) {
         bool step = strcmp(g->name, "train") == 0;
-        words.word[0] = group->kind == GROUP_CHECK
+        words.word[0] = group->kind == GROUP_MULTI_REDUCE
                             ? op_info[g->node[group->last].op].name
                         : group_stores_terms(g, group) ? "bucket"
                         : step                         ? "update"

@@ -96,7 +96,7 @@ static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
              scope_close(e, end));
 }
 
-// The results of a CHECK.
+// The results of a multi-tensor reduction.
 static void emit_results(Emit *e, Scope *kernel, Block *b) {
     Scope *done = scope_new(e, kernel, IN_KERNEL, NULL);
     for (int i = 0; i < e->group->num_outputs; i++) {
@@ -120,7 +120,7 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     if (entries.count > 0)
         multi_tensor_loop(e, &loop, &entries);
     multi_tensor_finite(e, kernel, &loop, phase);
-    if (e->group->kind == GROUP_CHECK)
+    if (e->group->kind == GROUP_MULTI_REDUCE)
         emit_results(e, kernel, &scalars);
     else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
         emit_assigned(e, kernel, &scalars);

@@ -12,7 +12,8 @@ static Reason own_reason(const Graph *g, const Group *from, NodeId n,
     if (group_info[from->kind].result != REASON_none)
         return group_info[from->kind].result;
     if ((op_info[d->op].facts & REDUCES) &&
-        (from->kind == GROUP_CHECK || reduction_kind(g, n) != ROW_REDUCTION))
+        (from->kind == GROUP_MULTI_REDUCE ||
+         reduction_kind(g, n) != ROW_REDUCTION))
         return REASON_sum;
     Reason why = group_info[to->kind].operand;
     return why != REASON_none ? why : d->why;

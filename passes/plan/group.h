@@ -189,7 +189,7 @@ int workspace_counters(const Workspace *s);
 // The state of the counters, or NO_NODE.
 NodeId graph_counters(const Graph *g);
 
-// ---- multi_tensor.c: UPDATE, CHECK and STACK ----
+// ---- multi_tensor.c: UPDATE, MULTI_REDUCE and STACK ----
 
 bool group_is_multi_tensor(GroupKind kind);
 

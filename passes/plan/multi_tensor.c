@@ -1,5 +1,5 @@
-// Multi-tensor groups: UPDATE, CHECK and STACK iterate over chunks of many
-// tensors.
+// Multi-tensor groups: UPDATE, MULTI_REDUCE and STACK iterate over chunks of
+// many tensors.
 //
 // A number about tensors, as the norm of all gradients, is ready only after all
 // chunks.  So an update has a phase for such numbers, one more for those that

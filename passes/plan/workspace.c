@@ -77,7 +77,7 @@ int workspace_counters(const Workspace *s) {
     if (!s->any)
         return s->scalar;
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
-        return s->kind == GROUP_CHECK ? 1 : 2;
+        return s->kind == GROUP_MULTI_REDUCE ? 1 : 2;
     Division d = space_division(s->graph, s);
     return d.team > 1 ? 1 + divide_up(d.chunks, d.team) : d.tiles;
 }

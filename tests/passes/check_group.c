@@ -90,8 +90,9 @@ static const char step[] =
     "}\n";
 
 START_TEST(kinds_follow_operations) {
-    static const GroupKind kinds[] = {GROUP_GRID,  GROUP_CALL,   GROUP_ROWS,
-                                      GROUP_CHECK, GROUP_UPDATE, GROUP_GRID};
+    static const GroupKind kinds[] = {GROUP_GRID,   GROUP_CALL,
+                                      GROUP_ROWS,   GROUP_MULTI_REDUCE,
+                                      GROUP_UPDATE, GROUP_GRID};
     Arena *a = arena_new();
     int count;
     Group *group = graph_groups(graph_from(a, step), a, &count);
@@ -229,10 +230,11 @@ START_TEST(updates_have_counters) {
         GroupKind kind;
         bool any, scalar;
         int counters;
-    } at[] = {{GROUP_UPDATE, false, false, 0}, {GROUP_UPDATE, false, true, 1},
-              {GROUP_UPDATE, true, true, 2},   {GROUP_UPDATE, true, false, 2},
-              {GROUP_STACK, false, false, 0},  {GROUP_STACK, true, false, 2},
-              {GROUP_CHECK, true, true, 1}};
+    } at[] = {
+        {GROUP_UPDATE, false, false, 0},    {GROUP_UPDATE, false, true, 1},
+        {GROUP_UPDATE, true, true, 2},      {GROUP_UPDATE, true, false, 2},
+        {GROUP_STACK, false, false, 0},     {GROUP_STACK, true, false, 2},
+        {GROUP_MULTI_REDUCE, true, true, 1}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Workspace s = {.kind = at[i].kind,
                        .numbers = 5,
