@@ -18,13 +18,14 @@ static void norm_row(FusionTables *t, const Graph *g,
              n->number,
              (long long)channels,
              (long long)(type_count(g->node[n->x].type) / channels));
-    if (n->forms >= 0) {
-        text_add(&t->norms,
-                 ",\n     .scale = %lld, .bias = %lld, .y = %lld,\n"
-                 "     .forms = %lld, .form_bytes = %lld, .epsilon = ",
-                 offset_of(g, n->scale), offset_of(g, n->bias),
-                 offset_of(g, n->y),
-                 (long long)(room + n->forms), (long long)form_bytes(channels));
+    if (n->bn_params >= 0) {
+        text_add(
+            &t->norms,
+            ",\n     .scale = %lld, .bias = %lld, .y = %lld,\n"
+            "     .bn_params = %lld, .bn_param_bytes = %lld,\n     .epsilon = ",
+            offset_of(g, n->scale), offset_of(g, n->bias), offset_of(g, n->y),
+            (long long)(room + n->bn_params),
+            (long long)bn_param_bytes(channels));
         text_double(&t->norms, n->epsilon);
     }
     text_add(&t->norms, "},\n");
@@ -42,8 +43,8 @@ static void fusion_row(FusionTables *t, const Graph *g, const Kernel *kernel,
     text_add(f, "    {.kind = %s, .step = %d, .norm = %d,\n     .call = %s,\n",
              kind[fusion->kind], step, t->num_norms + fusion->norm,
              kernel[fusion->call].name);
-    text_add(f, "     .launch = %d, .together = %d", fusion->kernel,
-             fusion->together < 0 ? -1 : t->num_fusions + fusion->together);
+    text_add(f, "     .launch = %d, .paired = %d", fusion->kernel,
+             fusion->paired < 0 ? -1 : t->num_fusions + fusion->paired);
     if (fusion->kind == FUSION_backward)
         text_add(f, ", .d_scale = %lld, .d_bias = %lld",
                  offset_of(g, fusion->d_scale),

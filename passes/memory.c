@@ -13,7 +13,7 @@
 //   shard, and the terms of a shard of the samples;
 // - inputs and caches;
 // - buffers that live within a step: offset_assignment.c assigns their offsets;
-// - the forms of batch_norms that library fusions read.
+// - the parameters of batch_norms that library fusions read.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"

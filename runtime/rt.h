@@ -160,12 +160,12 @@ typedef struct {
 //   STATISTICS       the call also stores the sums of its result at `sum` and
 //                    of its squares at `var`; sinter_squares[number] is then 1
 //   PROLOGUE         the call reads relu(batch_norm) of `x` instead of `y`,
-//                    which is not stored, so `together` is selected too
+//                    which is not stored, so `paired` is selected too
 //   PROLOGUE_WEIGHT  the same for the gradient of the call's weight
 //   BACKWARD         the call stores 0 where relu stops its gradient, the sums
 //                    of that at `d_bias`, and of its product with the
 //                    normalised x at `d_scale`
-// All but the first need STATISTICS and the finalized batch_norm (`forms`),
+// All but the first need STATISTICS and the finalized batch_norm (`bn_params`),
 // which a call after the statistics computes.
 typedef enum {
     RT_FUSED_STATISTICS,
@@ -175,13 +175,13 @@ typedef enum {
 } RtFusionKind;
 
 // A batch_norm of a convolution's result; with no channels only a kernel can
-// compute its variance.  `forms` is eight rows of `channels` numbers,
-// form_bytes apart: mean, inverse deviation, scale and bias in f16 for a
+// compute its variance.  `bn_params` is eight rows of `channels` numbers,
+// bn_param_bytes apart: mean, inverse deviation, scale and bias in f16 for a
 // prologue, and four that the library writes and nothing reads.
 typedef struct {
     size_t x, sum, var;           // var: variance, or squares
-    size_t scale, bias, y, forms; // without forms, only statistics fuse
-    size_t form_bytes;            // 0: no forms
+    size_t scale, bias, y, bn_params; // without these, only statistics fuse
+    size_t bn_param_bytes;            // 0: no bn_params
     int64_t channels, count;      // elements of a channel
     double epsilon;
     int number;
@@ -193,7 +193,7 @@ typedef struct {
     int call;   // that computes the kernel
     int launch; // the step's launch that is replaced, from 0; -1: none
     int norm;
-    int together; // a fusion selected if and only if this one is; or -1
+    int paired; // a fusion selected if and only if this one is; or -1
     size_t d_scale, d_bias;
 } RtFusion;
 

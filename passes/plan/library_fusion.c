@@ -177,7 +177,7 @@ static bool match_statistics(const Search *s, int k, Norm *norm) {
                    .y = NO_NODE,
                    .number = s->number[var],
                    .kernel = -1,
-                   .forms = -1};
+                   .bn_params = -1};
     return true;
 }
 
@@ -192,8 +192,8 @@ static LibraryFusion *fusion_add(Search *s, FusionKind kind, NodeId call,
                               .call = s->owner[call],
                               .kernel = kernel,
                               .norm = norm,
-                              .beside = -1,
-                              .together = -1,
+                              .statistics_of_call = -1,
+                              .paired = -1,
                               .d_scale = NO_NODE,
                               .d_bias = NO_NODE};
     return fusion;
@@ -327,11 +327,11 @@ static void find_prologue(Search *s, int norm) {
     LibraryFusion *fusion =
         fusion_add(s, FUSION_prologue, conv, n->kernel, norm);
     fusion->bytes = bytes_of(s, n->x) + bytes_of(s, n->y);
-    fusion->beside = statistics_on(s, fusion->call);
+    fusion->statistics_of_call = statistics_on(s, fusion->call);
     if (weight == NO_NODE)
         return;
-    fusion->together = at + 1;
-    fusion_add(s, FUSION_prologue_weight, weight, -1, norm)->together = at;
+    fusion->paired = at + 1;
+    fusion_add(s, FUSION_prologue_weight, weight, -1, norm)->paired = at;
 }
 
 // ---- the backward pass ----
@@ -456,18 +456,19 @@ static void find_backward(Search *s, int norm) {
 
 // ---- all of a graph ----
 
-int64_t form_bytes(int64_t channels) {
+int64_t bn_param_bytes(int64_t channels) {
     return round_up(4 * channels, ARENA_ALIGNMENT);
 }
 
-static void assign_forms(const Graph *g, LibraryFusions *fusions) {
+static void assign_bn_params(const Graph *g, LibraryFusions *fusions) {
     for (int i = 0; i < fusions->count; i++) {
         Norm *norm = &fusions->norm[fusions->fusion[i].norm];
-        if (fusions->fusion[i].kind == FUSION_statistics || norm->forms >= 0)
+        if (fusions->fusion[i].kind == FUSION_statistics ||
+            norm->bn_params >= 0)
             continue;
-        norm->forms = fusions->bytes;
-        fusions->bytes +=
-            NUM_FORMS * form_bytes(space_columns(g->node[norm->x].type));
+        norm->bn_params = fusions->bytes;
+        fusions->bytes += NUM_BN_PARAMS *
+                          bn_param_bytes(space_columns(g->node[norm->x].type));
     }
 }
 
@@ -487,7 +488,7 @@ LibraryFusions groups_library_fusions(const Graph *g, const Group *group,
         find_prologue(&s, i);
         find_backward(&s, i);
     }
-    assign_forms(g, &fusions);
+    assign_bn_params(g, &fusions);
     return fusions;
 }
 

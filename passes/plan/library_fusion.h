@@ -21,7 +21,7 @@ typedef enum {
 
 // A batch_norm of a convolution's result, by its tensors.  With a finalize
 // step after the convolution, the library has its mean, deviation, scale and
-// bias in the forms that later fusions read.
+// bias as the parameters that later fusions read.
 typedef struct {
     NodeId x, sum, var;    // var: of all elements of a channel
     NodeId scale, bias, y; // NO_NODE where no kernel stores y, relu of it
@@ -29,7 +29,7 @@ typedef struct {
     int number;     // of the variances that read var and sum
     int kernel;     // which group stores y
     int statistics; // the fusion that its sums come from
-    int64_t forms;  // where they are, from the start of their room; -1: nowhere
+    int64_t bn_params; // byte offset in the parameters of all; -1: none
 } Norm;
 
 typedef struct {
@@ -37,8 +37,9 @@ typedef struct {
     int call;        // which group calls the library
     int kernel;      // which group is not launched; -1: none
     int norm;        // the batch_norm
-    int beside;      // prologue: the statistics of its call, or -1
-    int together;    // prologue: its prologue_weight, or -1; and the reverse
+    int statistics_of_call; // prologue: the fusion, or -1
+    int paired; // of a prologue its prologue_weight, and the reverse: taken
+                // if and only if this one is; or -1
     NodeId d_scale, d_bias; // backward: the sums
     int64_t bytes;          // not read or written when it is taken
 } LibraryFusion;
@@ -50,22 +51,15 @@ typedef struct {
     int count;
     Norm *norm;
     int num_norms;
-    int64_t bytes; // of the forms of all, at the end of the arena
+    int64_t bytes; // of the parameters of all, at the end of the arena
 } LibraryFusions;
 
-// Forms of a batch_norm, a row of channels each: f32 but for the two that end
-// in f16.
-enum {
-    FORM_MEAN,
-    FORM_DEVIATION, // its inverse
-    FORM_SCALE,     // f16
-    FORM_BIAS,      // f16
-    FORM_UNUSED,    // four rows that the library wants to write
-    NUM_FORMS = FORM_UNUSED + 4
-};
+// Parameters of a batch_norm, a row of channels each: mean, inverse deviation,
+// scale and bias in f16, and four that the library wants to write.
+enum { NUM_BN_PARAMS = 8 };
 
-// Bytes of a form of so many channels.
-int64_t form_bytes(int64_t channels);
+// Bytes of a row of so many channels.
+int64_t bn_param_bytes(int64_t channels);
 
 // The fusions of a graph whose activations are f16, none of another.
 LibraryFusions graph_library_fusions(const Graph *g, Arena *a);

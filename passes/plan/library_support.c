@@ -27,13 +27,13 @@ bool *fusions_taken(const LibraryFusions *fusions, int sm, Arena *a) {
         if (f != FUSION_statistics &&
             !taken[fusions->norm[fusion->norm].statistics])
             continue;
-        if (f == FUSION_prologue && fusion->beside >= 0 &&
-            taken[fusion->beside])
+        if (f == FUSION_prologue && fusion->statistics_of_call >= 0 &&
+            taken[fusion->statistics_of_call])
             f = FUSION_prologue_statistics;
         taken[i] = takes(f, sm);
         if (f == FUSION_prologue_weight)
-            taken[i] &= taken[fusion->together];
-        else if (fusion->together >= 0)
+            taken[i] &= taken[fusion->paired];
+        else if (fusion->paired >= 0)
             taken[i] &= takes(FUSION_prologue_weight, sm);
     }
     return taken;

@@ -54,7 +54,7 @@ START_TEST(batch_norm_is_recognised) {
     ck_assert_str_eq(node_text(&g->node[norm->bias], ATTR_name),
                      "batch_norm_1.bias");
     ck_assert_int_eq(norm->number, 0);
-    ck_assert_int_eq(r.bytes, NUM_FORMS * form_bytes(16));
+    ck_assert_int_eq(r.bytes, NUM_BN_PARAMS * bn_param_bytes(16));
     arena_free(a);
 }
 END_TEST
@@ -87,7 +87,7 @@ START_TEST(what_varies_is_not_taken) {
     LibraryFusions r = graph_library_fusions(g, a);
     ck_assert_int_eq(fusions_saving(&r, 90).taken, 5);
     // Statistics, prologue and sums of the gradient save a launch each; their
-    // forms need one.
+    // parameters need one.
     ck_assert_int_eq(fusions_saving(&r, 90).launches, 3);
     ck_assert_int_eq(fusions_saving(&r, 100).taken, 0);
     ck_assert_int_eq(fusions_saving(&r, 75).taken, 0);

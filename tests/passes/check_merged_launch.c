@@ -8,8 +8,10 @@
 // two.
 static const MergedLaunch both[] = {{1, 3}, {2, 2}, {5, 2}};
 static const MergedLaunches merges = {(MergedLaunch *)both, 3};
-static const LibraryFusion statistics = {
-    .kind = FUSION_statistics, .kernel = 1, .beside = -1, .together = -1};
+static const LibraryFusion statistics = {.kind = FUSION_statistics,
+                                         .kernel = 1,
+                                         .statistics_of_call = -1,
+                                         .paired = -1};
 
 START_TEST(a_whole_run_is_taken_where_nothing_is_fused) {
     Arena *a = arena_new();

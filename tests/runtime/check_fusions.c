@@ -19,12 +19,12 @@ static const RtNorm norms[] = {
     {.number = 1}, // of another, whose statistics a kernel computes
 };
 static const RtFusion fusions[] = {
-    {.kind = S, .call = 0, .norm = 0, .together = -1},
-    {.kind = S, .call = 1, .norm = 1, .together = -1},
-    {.kind = P, .call = 1, .norm = 0, .together = 3},
-    {.kind = W, .call = 2, .norm = 0, .together = 2},
-    {.kind = B, .call = 3, .norm = 0, .together = -1},
-    {.kind = S, .call = 4, .norm = 2, .together = -1},
+    {.kind = S, .call = 0, .norm = 0, .paired = -1},
+    {.kind = S, .call = 1, .norm = 1, .paired = -1},
+    {.kind = P, .call = 1, .norm = 0, .paired = 3},
+    {.kind = W, .call = 2, .norm = 0, .paired = 2},
+    {.kind = B, .call = 3, .norm = 0, .paired = -1},
+    {.kind = S, .call = 4, .norm = 2, .paired = -1},
 };
 enum { FUSIONS = 5, WITH_STEP = 6 };
 

@@ -94,8 +94,8 @@ void rt_bn_finalize_size(RtBnFinalize *f, RtWorkspaceSize *size) {
                 RT_MAIN_STREAM);
 }
 
-size_t rt_bn_form_at(const RtNorm *n, int form) {
-    return n->forms + (size_t)form * n->form_bytes;
+size_t rt_bn_param_at(const RtNorm *n, int row) {
+    return n->bn_params + (size_t)row * n->bn_param_bytes;
 }
 
 bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
@@ -108,17 +108,17 @@ bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
         [RT_ROLE_SQUARES] = arena + n->var,
         [RT_ROLE_SCALE] = arena + n->scale,
         [RT_ROLE_BIAS] = arena + n->bias,
-        [RT_ROLE_MEAN] = arena + rt_bn_form_at(n, RT_BN_MEAN),
-        [RT_ROLE_INV_STD] = arena + rt_bn_form_at(n, RT_BN_INV_STD),
-        [RT_ROLE_EQ_SCALE] = arena + rt_bn_form_at(n, RT_BN_EQ_SCALE),
-        [RT_ROLE_EQ_BIAS] = arena + rt_bn_form_at(n, RT_BN_EQ_BIAS),
+        [RT_ROLE_MEAN] = arena + rt_bn_param_at(n, RT_BN_MEAN),
+        [RT_ROLE_INV_STD] = arena + rt_bn_param_at(n, RT_BN_INV_STD),
+        [RT_ROLE_EQ_SCALE] = arena + rt_bn_param_at(n, RT_BN_EQ_SCALE),
+        [RT_ROLE_EQ_BIAS] = arena + rt_bn_param_at(n, RT_BN_EQ_BIAS),
         [RT_ROLE_COUNT] = (uintptr_t)&own->count,
         [RT_ROLE_EPSILON] = (uintptr_t)&own->epsilon,
         [RT_ROLE_FACTOR] = (uintptr_t)&own->factor,
-        [RT_ROLE_UNUSED] = arena + rt_bn_form_at(n, RT_BN_UNUSED),
-        [RT_ROLE_UNUSED + 1] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 1),
-        [RT_ROLE_UNUSED + 2] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 2),
-        [RT_ROLE_UNUSED + 3] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 3),
+        [RT_ROLE_UNUSED] = arena + rt_bn_param_at(n, RT_BN_UNUSED),
+        [RT_ROLE_UNUSED + 1] = arena + rt_bn_param_at(n, RT_BN_UNUSED + 1),
+        [RT_ROLE_UNUSED + 2] = arena + rt_bn_param_at(n, RT_BN_UNUSED + 2),
+        [RT_ROLE_UNUSED + 3] = arena + rt_bn_param_at(n, RT_BN_UNUSED + 3),
     };
     if (own->pack == NULL)
         own->pack = rt_cudnn_variant_pack(

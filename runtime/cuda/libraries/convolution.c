@@ -66,7 +66,7 @@ static void assign_fusions(RtConvolutions *v) {
             const RtFusion *f = &v->plan->fusion[i];
             v->call[f->call].fusion[f->kind] = f;
         }
-    // bn_finalize follows the statistics if anything reads its forms.
+    // bn_finalize follows the statistics if anything reads its bn_params.
     for (int i = 0; i < v->plan->num_fusions; i++)
         for (int j = 0; j < v->plan->num_fusions; j++) {
             const RtFusion *f = &v->plan->fusion[i], *s = &v->plan->fusion[j];
@@ -286,23 +286,23 @@ static void address_prologue(const RtConvolutions *v, const RtFusion *f,
                              uint64_t address[RT_NUM_ROLES]) {
     const RtNorm *n = norm_of(v, f);
     address[RT_ROLE_X] = v->arena + n->x;
-    address[RT_ROLE_SCALE] = v->arena + rt_bn_form_at(n, RT_BN_EQ_SCALE);
-    address[RT_ROLE_BIAS] = v->arena + rt_bn_form_at(n, RT_BN_EQ_BIAS);
+    address[RT_ROLE_SCALE] = v->arena + rt_bn_param_at(n, RT_BN_EQ_SCALE);
+    address[RT_ROLE_BIAS] = v->arena + rt_bn_param_at(n, RT_BN_EQ_BIAS);
 }
 
 static void address_backward(const RtConvolutions *v, const RtFusion *f,
                              uint64_t address[RT_NUM_ROLES]) {
     const RtNorm *n = norm_of(v, f);
     address[RT_ROLE_NORM] = v->arena + n->x;
-    address[RT_ROLE_MEAN] = v->arena + rt_bn_form_at(n, RT_BN_MEAN);
-    address[RT_ROLE_INV_STD] = v->arena + rt_bn_form_at(n, RT_BN_INV_STD);
+    address[RT_ROLE_MEAN] = v->arena + rt_bn_param_at(n, RT_BN_MEAN);
+    address[RT_ROLE_INV_STD] = v->arena + rt_bn_param_at(n, RT_BN_INV_STD);
     address[RT_ROLE_SCALE] = v->arena + n->scale;
     address[RT_ROLE_BIAS] = v->arena + n->bias;
     address[RT_ROLE_D_SCALE] = v->arena + f->d_scale;
     address[RT_ROLE_D_BIAS] = v->arena + f->d_bias;
     for (int i = 0; i < 3; i++)
         address[RT_ROLE_UNUSED + i] =
-            v->arena + rt_bn_form_at(n, RT_BN_UNUSED + i);
+            v->arena + rt_bn_param_at(n, RT_BN_UNUSED + i);
 }
 
 static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,

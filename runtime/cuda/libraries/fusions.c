@@ -62,11 +62,10 @@ void rt_fusions_choose(const RtPlan *p, const bool *allowed,
             continue;
         if (takes_statistics_on(p, taken, f->call))
             with |= 1u << RT_FUSED_STATISTICS;
-        taken[i] =
-            can_fuse(arg, f->call, with) &&
-            (f->together < 0 || can_fuse(arg, p->fusion[f->together].call,
-                                         1u << RT_FUSED_PROLOGUE_WEIGHT));
-        if (f->together >= 0)
-            taken[f->together] = taken[i];
+        taken[i] = can_fuse(arg, f->call, with) &&
+                   (f->paired < 0 || can_fuse(arg, p->fusion[f->paired].call,
+                                              1u << RT_FUSED_PROLOGUE_WEIGHT));
+        if (f->paired >= 0)
+            taken[f->paired] = taken[i];
     }
 }

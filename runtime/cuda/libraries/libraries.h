@@ -139,7 +139,7 @@ void rt_fusions_choose(const RtPlan *plan, const bool *allowed,
 // ---- bn_finalize.c ----
 
 // bn_finalize turns the statistics of a batch_norm into rows that prologues and
-// backward fusions read: its forms.
+// backward fusions read: its bn_params.
 enum {
     RT_BN_MEAN,
     RT_BN_INV_STD,
@@ -147,8 +147,8 @@ enum {
     RT_BN_EQ_BIAS,
     RT_BN_UNUSED,
 };
-// The offset of a form in the arena.
-size_t rt_bn_form_at(const RtNorm *n, int form);
+// The offset of such a row in the arena.
+size_t rt_bn_param_at(const RtNorm *n, int row);
 
 typedef struct RtBnFinalize RtBnFinalize;
 

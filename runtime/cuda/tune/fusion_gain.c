@@ -61,9 +61,9 @@ static Ways ways_of(const RtFusionGains *c, const RtFusion *f) {
     unsigned before =
         fuses_statistics(c, f->call) ? 1u << RT_FUSED_STATISTICS : 0;
     Ways w = ways_on_call(c, f, before);
-    if (f->together < 0)
+    if (f->paired < 0)
         return w;
-    const RtFusion *weight = &c->t->plan->fusion[f->together];
+    const RtFusion *weight = &c->t->plan->fusion[f->paired];
     return (Ways){
         sum_of(w.separate, cost_of(c, weight->call, 0)),
         sum_of(w.fused, cost_of(c, weight->call, 1u << weight->kind))};
@@ -75,8 +75,9 @@ static double gain_of(const RtFusionGains *c, const RtFusion *f) {
     return w.separate < 0 || w.fused < 0 ? -1 : w.separate - w.fused;
 }
 
-// The fusions that read a batch_norm's forms must save more than bn_finalize
-// takes, and together with the statistics' fusion more than that costs.
+// The fusions that read a batch_norm's parameters must save more than
+// bn_finalize takes, and together with the statistics' fusion more than that
+// costs.
 static void choose_norm(const RtFusionGains *c, int statistics) {
     const RtPlan *p = c->t->plan;
     const RtFusion *s = &p->fusion[statistics];
@@ -87,8 +88,8 @@ static void choose_norm(const RtFusionGains *c, int statistics) {
             continue;
         double gain = gain_of(c, f);
         c->chosen->fused[i] = gain > 0;
-        if (f->together >= 0)
-            c->chosen->fused[f->together] = gain > 0;
+        if (f->paired >= 0)
+            c->chosen->fused[f->paired] = gain > 0;
         readers += gain > 0 ? gain : 0;
     }
     readers -= c->finalize > 0 ? c->finalize : 0;

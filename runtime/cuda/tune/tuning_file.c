@@ -46,7 +46,7 @@ static void add_call(XXH3_state_t *state, const RtCall *c) {
 static void add_fusion(XXH3_state_t *state, const RtFusion *f) {
     char text[120];
     snprintf(text, sizeof text, "%d %d %d %d %d %d", (int)f->kind, f->step,
-             f->call, f->launch, f->norm, f->together);
+             f->call, f->launch, f->norm, f->paired);
     add_text(state, text);
 }
 

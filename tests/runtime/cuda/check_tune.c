@@ -45,12 +45,13 @@ static const RtCall calls[] = {
 };
 enum { LAUNCHES = 7, STATISTICS = 1, APPLY = 2, REDUCE = 6 };
 static const int call_of[LAUNCHES] = {0, -1, -1, 1, 2, 3, -1};
-static const RtNorm norms[] = {{.channels = 16, .count = 512, .form_bytes = 1}};
+static const RtNorm norms[] = {
+    {.channels = 16, .count = 512, .bn_param_bytes = 1}};
 static const RtFusion fusions[] = {
-    {.kind = RT_FUSED_STATISTICS, .call = 0, .launch = 1, .together = -1},
-    {.kind = RT_FUSED_PROLOGUE, .call = 1, .launch = 2, .together = 2},
-    {.kind = RT_FUSED_PROLOGUE_WEIGHT, .call = 2, .launch = -1, .together = 1},
-    {.kind = RT_FUSED_BACKWARD, .call = 3, .launch = 6, .together = -1},
+    {.kind = RT_FUSED_STATISTICS, .call = 0, .launch = 1, .paired = -1},
+    {.kind = RT_FUSED_PROLOGUE, .call = 1, .launch = 2, .paired = 2},
+    {.kind = RT_FUSED_PROLOGUE_WEIGHT, .call = 2, .launch = -1, .paired = 1},
+    {.kind = RT_FUSED_BACKWARD, .call = 3, .launch = 6, .paired = -1},
 };
 // The two kernels after call 0 may be one launch, or the second one alone; so
 // may kernels of another step.

@@ -109,7 +109,7 @@ static bool has_statistics(const Test *t, int call) {
     return false;
 }
 
-static void ask_forms(Test *t, const RtNorm *norm) {
+static void ask_bn_params(Test *t, const RtNorm *norm) {
     RtCudnnPlan plan;
     RtError e;
     if (rt_cudnn_finalize_plan(&t->c, (int)norm->channels, &plan, &e)) {
@@ -117,7 +117,7 @@ static void ask_forms(Test *t, const RtNorm *norm) {
         return;
     }
     t->failures++;
-    printf("FAILED the forms of a batch_norm: %s\n", e.text);
+    printf("FAILED the parameters of a batch_norm: %s\n", e.text);
 }
 
 static void ask_all(Test *t) {
@@ -137,7 +137,7 @@ static void ask_all(Test *t) {
         if (f->kind == RT_FUSED_PROLOGUE && has_statistics(t, f->call))
             ask_fusion(t, call, BOTH);
         if (f->kind == RT_FUSED_BACKWARD && t->column >= 0)
-            ask_forms(t, &t->plan->norm[f->norm]);
+            ask_bn_params(t, &t->plan->norm[f->norm]);
     }
 }
 
