@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 static bool reduces(const Emit *e, NodeId n) {
-    return op_info[e->g->node[n].op].facts & REDUCES;
+    return op_info[e->g->node[n].op].traits & REDUCES;
 }
 
 static bool stacks(const Emit *e, NodeId n) {
-    return op_info[e->g->node[n].op].facts & STACKS;
+    return op_info[e->g->node[n].op].traits & STACKS;
 }
 
 // ---- tensors to entries ----
@@ -129,7 +129,7 @@ static bool *find_scalarized(const Emit *e) {
 static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
     const Node *d = &e->g->node[n];
     NodeId owner = NO_NODE;
-    if (op_info[d->op].facts & REDUCES_ALL)
+    if (op_info[d->op].traits & REDUCES_ALL)
         return NO_NODE;
     for (int i = 0; i < d->num_args; i++) {
         NodeId base = node_base(e->g, d->arg[i]);

@@ -111,7 +111,7 @@ NodeId shard_terms(const Graph *g) {
     bool sums = false;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        sums |= (op_info[d->op].facts & COLLECTIVE) != 0;
+        sums |= (op_info[d->op].traits & COLLECTIVE) != 0;
         if (state_is(d, STATE_PARTIAL) &&
             (terms == NO_NODE || d->offset < g->node[terms].offset))
             terms = n;

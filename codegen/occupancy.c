@@ -44,7 +44,7 @@ static Stmt *find_loop(const Block *b) {
 
 static unsigned facts_of(const Emit *e, const Stmt *s) {
     return s->node != NO_NODE && group_has(e->group, s->node)
-               ? op_info[e->g->node[s->node].op].facts
+               ? op_info[e->g->node[s->node].op].traits
                : 0;
 }
 

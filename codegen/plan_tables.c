@@ -251,7 +251,7 @@ void stored_write(Writer *w, Text *t, int which) {
         for (int k = 0; k < s->count; k++) {
             const Group *group = s->kernel[k].group;
             for (int j = 0; j < group->num_outputs; j++)
-                if (!(op_info[g->node[group->output[j]].op].facts & LEAF))
+                if (!(op_info[g->node[group->output[j]].op].traits & LEAF))
                     stored_row_add(w, &rows, g, group->output[j], i, k);
         }
     }

@@ -27,12 +27,12 @@ typedef struct {
 static bool follows_cost(const Keep *k, NodeId n) {
     const Group *group = k->e->group;
     const Node *d = &k->e->g->node[n];
-    if (k->cached[n - group->first] || (op_info[d->op].facts & REDUCES))
+    if (k->cached[n - group->first] || (op_info[d->op].traits & REDUCES))
         return false;
     for (int i = 0; i < d->num_args; i++)
         if (group_has(group, d->arg[i]) && k->costs[d->arg[i] - group->first])
             return true;
-    return (op_info[d->op].facts & COSTLY) != 0;
+    return (op_info[d->op].traits & COSTLY) != 0;
 }
 
 static void need(const Keep *k, NodeId n) {
@@ -56,7 +56,7 @@ static void sweep_follow(const Keep *k, int sweep) {
             continue;
         }
         k->sweep[at] = sweep;
-        for (int i = 0; i < d->num_args && (op_info[d->op].facts & POINTWISE);
+        for (int i = 0; i < d->num_args && (op_info[d->op].traits & POINTWISE);
              i++)
             need(k, d->arg[i]);
     }

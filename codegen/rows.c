@@ -17,7 +17,8 @@ enum { MAX_BYTES = 448, SUM_BYTES = 32 };
 enum { MAX_VECTORS = 4 };
 
 bool reduces_row(const Emit *e, NodeId n) {
-    return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
+    return (op_info[e->g->node[n].op].traits & REDUCES) &&
+           !sums_blocks(e->g, n);
 }
 
 static int *find_sweeps(const Emit *e, int *most) {

@@ -116,7 +116,7 @@ static const Expr *stored_value(TileValues *v, NodeId n) {
 static void store_output(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const Expr *p = tile_parameter(v, n);
-    if (op_info[d->op].facts & REDUCES)
+    if (op_info[d->op].traits & REDUCES)
         tile_reduction(v, n);
     else if (d->op == OP_pack)
         store(v, n, " / 8", p,

@@ -40,7 +40,7 @@ static const Expr *rows_within(TileValues *v, const Expr *x) {
 static bool is_first(const TileValues *v, NodeId n) {
     const Group *group = v->kernel->group;
     for (NodeId m = group->first; m < n; m++)
-        if ((op_info[v->g->node[m].op].facts & REDUCES) &&
+        if ((op_info[v->g->node[m].op].traits & REDUCES) &&
             v->g->node[m].arg[0] == v->g->node[n].arg[0])
             return false;
     return true;

@@ -137,7 +137,7 @@ bool is_uniform(Type t, Index p) {
 static Scope *scalar_scope(const Emit *e, Scope *s, NodeId n) {
     ScopeKind kind = is_owned(e, n) ? IN_ENTRY : IN_KERNEL;
     if (s->kind == IN_END && group_has(e->group, n) &&
-        (op_info[e->g->node[n].op].facts & POINTWISE))
+        (op_info[e->g->node[n].op].traits & POINTWISE))
         return s;
     while (s->kind != kind)
         s = s->outer;
@@ -384,23 +384,23 @@ static const Expr *moved(Emit *e, Scope *s, NodeId n, Index p) {
 
 static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
-    unsigned facts = op_info[d->op].facts;
+    unsigned traits = op_info[d->op].traits;
     if (d->op == OP_constant)
         return constant(e, at, n, p);
     if (n < e->group->first || n > e->group->last)
         return load(e, at, n, p);
     if (d->op == OP_uniform)
         return draw_value(e, at, n, p);
-    if (facts & POINTWISE)
+    if (traits & POINTWISE)
         return pointwise(e, at, n, p);
-    if ((facts & REDUCES) && e->owner != NULL)
+    if ((traits & REDUCES) && e->owner != NULL)
         return parts_value(e, at, n, p);
     if (d->op == OP_slice && e->owner != NULL)
         return slice_value(e, at, n, p);
     if (d->op == OP_slice &&
         slice_pointed(e->g, e->group, node_base(e->g, d->arg[0])) == n)
         return load_slice(e, at, n, p);
-    if (facts & WINDOW)
+    if (traits & WINDOW)
         return window_value(e, at, n, p);
     if (d->op == OP_unpack)
         return unpacked(e, at, n, p);

@@ -463,7 +463,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
 
 bool window_skips(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
-    if (!(op_info[d->op].facts & WINDOW))
+    if (!(op_info[d->op].traits & WINDOW))
         return false;
     Type first = *e->g->node[d->arg[0]].type;
     switch (d->op) {

@@ -20,7 +20,7 @@ typedef struct {
     int64_t stream; // of its random numbers
 } Attention;
 
-// The sizes of a node with the fact ATTENDS.
+// The sizes of a node with the trait ATTENDS.
 Attention attention_of(const Graph *g, const Node *n);
 
 // The first channel of head h's queries, and of the keys and the values that

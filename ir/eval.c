@@ -156,14 +156,14 @@ static void round_all(const Graph *g, Type t, double *value) {
 // clip reads gradients that may come after it, and optimizers both.  Nothing
 // else reads their results, so they are computed last.
 static int turn(const Node *n) {
-    return n->op == OP_clip ? 1 : op_info[n->op].facts & OPTIMIZES ? 2 : 0;
+    return n->op == OP_clip ? 1 : op_info[n->op].traits & OPTIMIZES ? 2 : 0;
 }
 
 // The elements of node id, in arena a.
 static double *node_value(const Graph *g, NodeId id, Arena *a,
                           double *const *value, const double *leaf) {
     size_t count = (size_t)type_count(g->node[id].type);
-    bool whole = leaf != NULL || op_info[g->node[id].op].facts & POINTWISE;
+    bool whole = leaf != NULL || op_info[g->node[id].op].traits & POINTWISE;
     double *out = whole ? ARENA_UNINIT(a, count + 1, double)
                         : ARENA_ARRAY(a, count + 1, double);
     if (leaf == NULL)

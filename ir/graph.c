@@ -64,7 +64,7 @@ static uint32_t name_hash(const char *name) {
 
 // The name that a node is found by, or NULL.
 static const char *name_of(const Node *n) {
-    bool named = op_info[n->op].facts & (LEAF | EFFECT);
+    bool named = op_info[n->op].traits & (LEAF | EFFECT);
     return named ? node_text(n, ATTR_name) : NULL;
 }
 
@@ -93,7 +93,7 @@ static uint32_t node_hash(const Node *n) {
 
 // Leaves are the same in every precision.
 static bool same_precision(const Node *a, const Node *b) {
-    return a->from.full == b->from.full || (op_info[a->op].facts & LEAF);
+    return a->from.full == b->from.full || (op_info[a->op].traits & LEAF);
 }
 
 static bool node_equal(const Node *a, const Node *b) {
@@ -119,7 +119,7 @@ static bool mergeable(const Node *n) {
     case OP_workspace:
         return false;
     default:
-        return !(op_info[n->op].facts & EFFECT);
+        return !(op_info[n->op].traits & EFFECT);
     }
 }
 
@@ -345,7 +345,7 @@ static NodeId add_ordered(Graph *g, Node *n, bool typed, bool shared) {
 }
 
 static NodeId add(Graph *g, Node *n, bool typed, bool shared) {
-    if (!(op_info[n->op].facts & COMMUTES) || n->num_args != 2 ||
+    if (!(op_info[n->op].traits & COMMUTES) || n->num_args != 2 ||
         n->arg[0] <= n->arg[1])
         return add_ordered(g, n, typed, shared);
     Node turned = *n;
@@ -435,7 +435,7 @@ bool node_immediate(const Node *n) {
 }
 
 NodeId node_base(const Graph *g, NodeId n) {
-    while ((op_info[g->node[n].op].facts & VIEW) && g->node[n].group < 0)
+    while ((op_info[g->node[n].op].traits & VIEW) && g->node[n].group < 0)
         n = g->node[n].arg[0];
     return n;
 }

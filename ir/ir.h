@@ -68,31 +68,31 @@ typedef enum {
     NUM_OPS
 } Op;
 
-// Facts of an operation, as ops.def states them.  A pass queries facts where a
-// new operation may have them, and names operations that it rewrites.  MLIR
-// calls facts traits.
-enum {
-    LEAF = 1,         // no operands; its value comes from outside or is fixed
-    POINTWISE = 2,    // an element needs the same element of each operand
-    COMMUTES = 4,     // the two operands may be exchanged
-    COSTLY = 8,       // worth storing rather than computing twice
-    REDUCES = 16,     // many elements become one
-    INDEXES = 32,     // an element is one of the operand elsewhere, or 0
-    WINDOW = 64,      // an element needs a window of the operand
-    VIEW = 128,       // the same bytes under another shape
-    CONTRACTS = 256,  // adds products of its two operands
-    COMPOSITE = 512,  // expands to simpler operations
-    EFFECT = 1024,    // is kept although no node uses its value
-    OPTIMIZES = 2048, // updates a param by its gradient
-    CALLS = 4096,     // a library call
-    SCATTERS = 8192,  // an element of the operand is added to one elsewhere
-    REDUCES_ALL = 16384, // reduces any number of tensors to a scalar
-    STACKS = 32768,      // tensors of several shapes become one
-    MATH = 65536,        // its kernel text calls a function
-    DIVIDES = 131072,    // its kernel text divides
-    COLLECTIVE = 262144, // all shards compute it together
-    ATTENDS = 524288,    // its kernel iterates over tiles, as attention does
-};
+// Traits of an operation, as ops.def states them: MLIR's word.  A pass queries
+// traits where a new operation may have them, and names operations that it
+// rewrites.
+typedef enum {
+    LEAF = 1u << 0,       // no operands: a value from outside, or a fixed one
+    POINTWISE = 1u << 1,  // an element needs the same element of each operand
+    COMMUTES = 1u << 2,   // the two operands may be exchanged
+    COSTLY = 1u << 3,     // worth storing rather than computing twice
+    REDUCES = 1u << 4,    // many elements become one
+    INDEXES = 1u << 5,    // an element is one of the operand elsewhere, or 0
+    WINDOW = 1u << 6,     // an element needs a window of the operand
+    VIEW = 1u << 7,       // the same bytes under another shape
+    CONTRACTS = 1u << 8,  // adds products of its two operands
+    COMPOSITE = 1u << 9,  // expands to simpler operations
+    EFFECT = 1u << 10,    // is kept although no node uses its value
+    OPTIMIZES = 1u << 11, // updates a param by its gradient
+    CALLS = 1u << 12,     // a library call
+    SCATTERS = 1u << 13,  // an element of the operand is added to one elsewhere
+    REDUCES_ALL = 1u << 14, // reduces any number of tensors to a scalar
+    STACKS = 1u << 15,      // tensors of several shapes become one
+    MATH = 1u << 16,        // its kernel text calls a function
+    DIVIDES = 1u << 17,     // its kernel text divides
+    COLLECTIVE = 1u << 18,  // all shards compute it together
+    ATTENDS = 1u << 19,     // its kernel iterates over tiles, as attention does
+} OpTrait;
 
 typedef struct Graph Graph;
 typedef struct Node Node;
@@ -106,7 +106,7 @@ typedef struct {
     const char *name;
     int arity;
     ShapeRule *shape;
-    unsigned facts;
+    unsigned traits; // set of OpTrait
 } OpInfo;
 
 extern const OpInfo op_info[NUM_OPS];
@@ -191,14 +191,14 @@ struct Node {
 };
 
 // Facts of a graph, which passes require and establish.
-enum {
-    BACKWARD = 1,  // gradients are there
-    UPDATES = 2,   // optimizers became assignments
-    PRIMITIVE = 4, // no composite operation is left
-    TYPED = 8,     // precision is decided
-    GROUPED = 16,  // nodes have groups; each group is a run of nodes
-    PLANNED = 32,  // stored nodes have offsets
-};
+typedef enum {
+    BACKWARD = 1u << 0,  // gradients are there
+    UPDATES = 1u << 1,   // optimizers became assignments
+    PRIMITIVE = 1u << 2, // no composite operation is left
+    TYPED = 1u << 3,     // precision is decided
+    GROUPED = 1u << 4,   // nodes have groups; each group is a run of nodes
+    PLANNED = 1u << 5,   // stored nodes have offsets
+} GraphFact;
 
 // Where no device is described, plans are for as many multiprocessors as an
 // H200 has.
@@ -215,7 +215,7 @@ struct Graph {
     Arena *arena;     // of attributes, which graphs share
     Arena *own;       // of all else, released with the graph
     const char *name; // train, eval, init
-    unsigned facts;
+    unsigned facts;   // set of GraphFact
     DType act;           // that ACT stands for: F32, F16 or BF16
     int multiprocessors; // of the device that launches are planned for
     Node *node;

@@ -43,7 +43,7 @@ static bool *find_draws(const Graph *g, Arena *a) {
     bool *draws = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        bool fixed = op_info[d->op].facts & (POINTWISE | VIEW), some = false;
+        bool fixed = op_info[d->op].traits & (POINTWISE | VIEW), some = false;
         for (int i = 0; i < d->num_args; i++) {
             some |= draws[d->arg[i]];
             fixed &= draws[d->arg[i]] || g->node[d->arg[i]].op == OP_constant;
@@ -58,17 +58,17 @@ static bool rounds(const Graph *g, const Node *d) {
     static const Op exact[] = {OP_neg,     OP_abs,    OP_relu,    OP_broadcast,
                                OP_maximum, OP_select, OP_minimum, OP_uniform,
                                OP_floor,   OP_finite};
-    unsigned facts = op_info[d->op].facts;
-    if (!dtype_float(d->type->dtype) || (facts & (LEAF | EFFECT)))
+    unsigned traits = op_info[d->op].traits;
+    if (!dtype_float(d->type->dtype) || (traits & (LEAF | EFFECT)))
         return false;
     if (d->type->dtype == ACT && g->act != F32)
         return true;
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (d->op == exact[i])
             return false;
-    if (facts & REDUCES)
+    if (traits & REDUCES)
         return d->op == OP_sum || d->op == OP_var;
-    return facts & (POINTWISE | CONTRACTS | SCATTERS | COMPOSITE | ATTENDS) ||
+    return traits & (POINTWISE | CONTRACTS | SCATTERS | COMPOSITE | ATTENDS) ||
            d->op == OP_avg_pool || d->op == OP_avg_pool_grad ||
            d->op == OP_max_pool_grad || d->op == OP_resize_grad;
 }
@@ -84,11 +84,11 @@ static double terms_of(const Graph *g, const Node *d) {
     if (adds_window(d))
         return (double)node_ints(d, ATTR_window, 0, 1) *
                (double)node_ints(d, ATTR_window, 1, 1);
-    if (!(op_info[d->op].facts & (REDUCES | CONTRACTS | SCATTERS)) ||
+    if (!(op_info[d->op].traits & (REDUCES | CONTRACTS | SCATTERS)) ||
         count == 0)
         return 1;
     double given = (double)type_count(g->node[d->arg[0]].type);
-    if (op_info[d->op].facts & CONTRACTS) // at most all of both
+    if (op_info[d->op].traits & CONTRACTS) // at most all of both
         given *= (double)type_count(g->node[d->arg[1]].type);
     return given > count ? given / count : 1;
 }
@@ -119,8 +119,9 @@ static double sum_error(const Noise *x, const Graph *g, const Node *d) {
 
 // The same sum of the absolute values of its terms.
 static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
-    unsigned facts = op_info[d->op].facts;
-    if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum && !adds_window(d))
+    unsigned traits = op_info[d->op].traits;
+    if (!(traits & (CONTRACTS | SCATTERS)) && d->op != OP_sum &&
+        !adds_window(d))
         return graph_op1(x->g, OP_abs, now);
     Node copy = x->g->node[now];
     NodeId arg[3];
@@ -180,7 +181,8 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now);
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type->dtype);
-    bool again = op_info[d->op].facts & POINTWISE && x->g->count < x->max_nodes;
+    bool again =
+        op_info[d->op].traits & POINTWISE && x->g->count < x->max_nodes;
     NodeId own = again ? rebuild(x, old, n, now) : now[n];
     if (x->draws[n] || !rounds(old, d))
         return own;
@@ -274,7 +276,7 @@ static bool *find_updates(const Graph *g, Arena *a) {
         for (int i = 0; i < d->num_args; i++)
             updates[n] |=
                 updates[d->arg[i]] &&
-                (op_info[d->op].facts & (POINTWISE | VIEW)) &&
+                (op_info[d->op].traits & (POINTWISE | VIEW)) &&
                 type_count(g->node[d->arg[i]].type) == type_count(d->type);
     }
     return updates;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 const OpInfo op_info[NUM_OPS] = {
-#define OP(name, arity, shape, facts) {#name, arity, shape_##shape, facts},
+#define OP(name, arity, shape, traits) {#name, arity, shape_##shape, traits},
 #include "ir/ops.def"
 };
 

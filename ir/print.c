@@ -130,7 +130,7 @@ void node_print(Text *t, const Graph *g, NodeId id) {
 
 void node_describe(Text *t, const Node *n) {
     const char *name = node_text(n, ATTR_name);
-    if (name != NULL && op_info[n->op].facts & LEAF) {
+    if (name != NULL && op_info[n->op].traits & LEAF) {
         text_add(t, "%s", name);
         return;
     }

@@ -69,7 +69,7 @@ bool program_in_lockstep(const Program *p) {
     for (int i = 0; i < p->num_stages; i++) {
         const Graph *g = p->stage[i].train;
         for (NodeId n = 0; n < g->count; n++)
-            if (op_info[g->node[n].op].facts & COLLECTIVE)
+            if (op_info[g->node[n].op].traits & COLLECTIVE)
                 return true;
     }
     return false;

@@ -406,14 +406,14 @@ void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count) {
         const Node *d = &g->node[n];
         Samples *to = &of[n];
         *to = (Samples){0};
-        if (op_info[d->op].facts & LEAF) {
+        if (op_info[d->op].traits & LEAF) {
             leaf(d, to);
             continue;
         }
         origin(d, to, of);
-        if (op_info[d->op].facts & POINTWISE)
+        if (op_info[d->op].traits & POINTWISE)
             pointwise(g, d, to, of);
-        else if ((op_info[d->op].facts & (REDUCES | REDUCES_ALL)) == REDUCES)
+        else if ((op_info[d->op].traits & (REDUCES | REDUCES_ALL)) == REDUCES)
             reduce(g, d, to, of);
         else
             other(g, d, to, of, samples);

@@ -71,7 +71,7 @@ static double *sizes_of(Arena *a, const double *value, int64_t count) {
 
 double error_terms(const Graph *g, NodeId n, double *const *value) {
     const Node *d = &g->node[n];
-    if (d->op != OP_sum && !(op_info[d->op].facts & CONTRACTS))
+    if (d->op != OP_sum && !(op_info[d->op].traits & CONTRACTS))
         return 0;
     Arena *a = arena_new();
     double **size = ARENA_ARRAY(a, (size_t)g->count + 1, double *);

@@ -62,7 +62,7 @@ static bool check_operands(Verifier *v, NodeId id) {
 // Where the typing of n is kept once it was found right, or NULL.  Graphs have
 // few types, each once, so that most nodes are typed as one before.
 static Typing *typing_entry(const Verifier *v, const Node *n, Typing *typing) {
-    if (!(op_info[n->op].facts & POINTWISE) || n->num_attrs > 0 ||
+    if (!(op_info[n->op].traits & POINTWISE) || n->num_attrs > 0 ||
         n->num_args > MAX_OPERANDS)
         return NULL;
     *typing = (Typing){.op = n->op, .type = n->type};
@@ -152,11 +152,11 @@ static bool check_iota(Verifier *v, NodeId id) {
 static bool check_facts(Verifier *v, NodeId id) {
     Op op = v->g->node[id].op;
     const char *name = op_info[op].name;
-    if (v->g->facts & PRIMITIVE && op_info[op].facts & COMPOSITE)
+    if (v->g->facts & PRIMITIVE && op_info[op].traits & COMPOSITE)
         return broken(v, 6, id, "%s is composite", name);
     if (v->g->facts & UPDATES &&
         (op == OP_gradient || op == OP_clip || op == OP_accumulated ||
-         op_info[op].facts & OPTIMIZES))
+         op_info[op].traits & OPTIMIZES))
         return broken(v, 7, id, "%s should have become assignments", name);
     return true;
 }
@@ -236,7 +236,7 @@ static bool check_assigns(Verifier *v, Special s) {
 // Other leaves, views and effects need no kernel of their own.
 static bool needs_group(const Node *n) {
     return n->op == OP_workspace ||
-           !(op_info[n->op].facts & (LEAF | VIEW | EFFECT));
+           !(op_info[n->op].traits & (LEAF | VIEW | EFFECT));
 }
 
 // seen[k]: there were nodes of group k.

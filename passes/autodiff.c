@@ -19,7 +19,7 @@
 static bool *find_training(const Graph *g, Arena *scratch) {
     bool *trains = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++)
-        if (op_info[g->node[n].op].facts & OPTIMIZES)
+        if (op_info[g->node[n].op].traits & OPTIMIZES)
             trains[g->node[n].arg[0]] = true;
     for (NodeId n = 0; n < g->count; n++)
         for (int i = 0; i < g->node[n].num_args; i++)

@@ -19,9 +19,9 @@ bool *find_invariant(const Graph *g, Arena *scratch) {
             assigned[g->node[n].arg[0]] = true;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        bool leaf = op_info[d->op].facts & LEAF;
+        bool leaf = op_info[d->op].traits & LEAF;
         invariant[n] = leaf ? d->op != OP_input && !assigned[n]
-                            : !(op_info[d->op].facts & EFFECT);
+                            : !(op_info[d->op].traits & EFFECT);
         for (int i = 0; i < d->num_args; i++)
             invariant[n] &= invariant[d->arg[i]];
     }

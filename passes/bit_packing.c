@@ -66,7 +66,7 @@ static bool is_contiguous(const Graph *g, const Group *group) {
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
-        if (!(op_info[d->op].facts & (INDEXES | VIEW)))
+        if (!(op_info[d->op].traits & (INDEXES | VIEW)))
             continue;
         Type from = *g->node[d->arg[0]].type;
         bool elements = d->op == OP_gather && from.rank == 1;

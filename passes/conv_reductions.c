@@ -52,7 +52,7 @@ static bool is_zero(const Node *d) {
 static bool is_large(const Reductions *s, NodeId n) {
     static const double limit = 1024;
     const Node *d = graph_node(s->old, n);
-    bool pointwise = op_info[d->op].facts & (POINTWISE | VIEW);
+    bool pointwise = op_info[d->op].traits & (POINTWISE | VIEW);
     if (d->from.full || d->op == OP_div || d->op == OP_rsqrt)
         return true;
     if (d->op == OP_constant) {

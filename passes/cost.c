@@ -52,8 +52,8 @@ bool *graph_batched(const Graph *g, Arena *a) {
                       (d->op == OP_matmul && d->type->rank == 2 &&
                        node_int(d, ATTR_ta, 0)) ||
                       d->op == OP_gather_grad || d->op == OP_assign ||
-                      (op_info[d->op].facts & REDUCES_ALL);
-        if ((op_info[d->op].facts & REDUCES) && !summed)
+                      (op_info[d->op].traits & REDUCES_ALL);
+        if ((op_info[d->op].traits & REDUCES) && !summed)
             summed = node_ints(d, ATTR_axes, 0, 1) == 0;
         is[n] &= !summed && d->type->rank > 0;
     }

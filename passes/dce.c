@@ -10,7 +10,7 @@
 static bool *find_needed(const Graph *g, Arena *scratch) {
     bool *needed = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
-        needed[n] |= (op_info[g->node[n].op].facts & EFFECT) != 0;
+        needed[n] |= (op_info[g->node[n].op].traits & EFFECT) != 0;
         for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
             needed[g->node[n].arg[i]] = true;
     }

@@ -192,7 +192,7 @@ static NodeId fixed_cut(Decode *d, NodeId n, const Axis *axis) {
         return graph_broadcast(d->g, d->position, &type);
     if (node->op == OP_iota && node_int(node, ATTR_axis, 0) != position)
         return add_like(d, n, NULL, axis);
-    if (op_info[node->op].facts & POINTWISE)
+    if (op_info[node->op].traits & POINTWISE)
         return fixed_pointwise(d, n, axis);
     return rows_of_position(d, n, position);
 }
@@ -227,7 +227,7 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
                            node_int(node, ATTR_from, 0));
         return true;
     }
-    if (!(op_info[node->op].facts & POINTWISE) || node->op == OP_uniform ||
+    if (!(op_info[node->op].traits & POINTWISE) || node->op == OP_uniform ||
         node->op == OP_var_finalize)
         return false;
     for (int i = 0; i < node->num_args; i++) {
@@ -608,7 +608,7 @@ static NodeId follow(Decode *d, NodeId n, Value *v) {
     case OP_output:
         return output(d, n, v);
     default:
-        return op_info[node->op].facts & POINTWISE ||
+        return op_info[node->op].traits & POINTWISE ||
                        node->op == OP_stop_gradient
                    ? pointwise(d, n, v)
                    : refuse(d, n, "may read other positions");

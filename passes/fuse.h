@@ -26,7 +26,7 @@ typedef struct {
     int64_t count; // of its elements
     int num_args;
     Op op;
-    unsigned facts;
+    unsigned traits;
     int shape;   // the same number where shapes are the same
     NodeId pool; // see disjoint_pool_grad
     bool immediate;
@@ -106,16 +106,17 @@ static inline const Summary *summary(const Facts *f, NodeId n) {
     return &f->summary[n];
 }
 
-static inline unsigned facts(const Facts *f, NodeId n) {
-    return summary(f, n)->facts;
+static inline unsigned traits(const Facts *f, NodeId n) {
+    return summary(f, n)->traits;
 }
 
 static inline bool is_leaf(const Facts *f, NodeId n) {
-    return facts(f, n) & LEAF;
+    return traits(f, n) & LEAF;
 }
 
 static inline bool reduces_rows(const Facts *f, NodeId n) {
-    return (facts(f, n) & REDUCES) && summary(f, n)->reduction == ROW_REDUCTION;
+    return (traits(f, n) & REDUCES) &&
+           summary(f, n)->reduction == ROW_REDUCTION;
 }
 
 static inline bool same_shape(const Facts *f, NodeId a, NodeId b) {
@@ -124,7 +125,7 @@ static inline bool same_shape(const Facts *f, NodeId a, NodeId b) {
 
 // Whether n can be computed inside the kernels that use it.
 static inline bool is_inline(const Facts *f, NodeId n) {
-    return (facts(f, n) & (POINTWISE | INDEXES | WINDOW | VIEW)) ||
+    return (traits(f, n) & (POINTWISE | INDEXES | WINDOW | VIEW)) ||
            reduces_rows(f, n);
 }
 
@@ -140,7 +141,7 @@ static inline bool is_small(const Facts *f, NodeId n) {
 
 // The node that n views, by way of any other views; n itself if it is none.
 static inline NodeId base_of(const Facts *f, NodeId n) {
-    while (facts(f, n) & VIEW)
+    while (traits(f, n) & VIEW)
         n = summary(f, n)->arg[0];
     return n;
 }
@@ -148,14 +149,14 @@ static inline NodeId base_of(const Facts *f, NodeId n) {
 // A view of something in memory is that memory; of anything else it is
 // computed in the kernel like an index.
 static inline bool in_memory(const Facts *f, const Stored *s, NodeId n) {
-    while ((facts(f, n) & VIEW) && !s->stored[n])
+    while ((traits(f, n) & VIEW) && !s->stored[n])
         n = summary(f, n)->arg[0];
     return s->stored[n] || (is_leaf(f, n) && !summary(f, n)->immediate);
 }
 
 // The node whose memory a view of something in memory is.
 static inline NodeId memory_base(const Facts *f, const Stored *s, NodeId n) {
-    while ((facts(f, n) & VIEW) && in_memory(f, s, n))
+    while ((traits(f, n) & VIEW) && in_memory(f, s, n))
         n = summary(f, n)->arg[0];
     return n;
 }

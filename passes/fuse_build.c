@@ -74,7 +74,7 @@ static void add_views(Rebuild *r, NodeId n) {
     const Users *users = &r->f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {
         NodeId v = users->user[i];
-        if (!(facts(r->f, v) & VIEW) || !in_memory(r->f, r->s, v))
+        if (!(traits(r->f, v) & VIEW) || !in_memory(r->f, r->s, v))
             continue;
         r->shared[v] = add_node(r, v, NONE);
         add_views(r, v);

@@ -28,18 +28,18 @@ typedef struct {
 } Roots;
 
 static bool is_root(const Facts *f, const Stored *s, NodeId n) {
-    return s->stored[n] && !(facts(f, n) & (LEAF | VIEW | EFFECT));
+    return s->stored[n] && !(traits(f, n) & (LEAF | VIEW | EFFECT));
 }
 
 static GroupKind root_kind(const Facts *f, const Stored *s, NodeId n) {
-    GroupKind kind = group_kind(facts(f, n));
+    GroupKind kind = group_kind(traits(f, n));
     return kind == GROUP_GRID && s->row[n] != NO_NODE ? GROUP_ROWS : kind;
 }
 
 static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {
     if (s->row[n] != NO_NODE)
         return summary(f, s->row[n])->arg[0];
-    if (facts(f, n) & REDUCES)
+    if (traits(f, n) & REDUCES)
         return summary(f, n)->arg[0];
     NodeId pool = summary(f, n)->pool;
     if (pool != NO_NODE && (pool == n || !s->stored[pool])) {
@@ -55,7 +55,7 @@ static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {
 static NodeId find_source(const Roots *r, NodeId n) {
     const Facts *f = r->f;
     NodeId source = NO_NODE;
-    if (!(facts(f, n) & POINTWISE))
+    if (!(traits(f, n) & POINTWISE))
         return NO_NODE;
     for (int i = 0; i < summary(f, n)->num_args; i++) {
         NodeId arg = summary(f, n)->arg[i];
@@ -75,10 +75,10 @@ static NodeId find_source(const Roots *r, NodeId n) {
 static NodeId find_producer(const Roots *r, NodeId n) {
     const Facts *f = r->f;
     if (r->s->unfused[n] || f->share[n] != SHARE_ANY ||
-        !(facts(f, n) & REDUCES) || root_kind(f, r->s, n) != GROUP_GRID)
+        !(traits(f, n) & REDUCES) || root_kind(f, r->s, n) != GROUP_GRID)
         return NO_NODE;
     NodeId arg = summary(f, n)->arg[0], source = r->source[arg];
-    if (source == NO_NODE || (facts(f, source) & REDUCES) ||
+    if (source == NO_NODE || (traits(f, source) & REDUCES) ||
         !same_shape(f, root_space(f, r->s, source), arg))
         return NO_NODE;
     GroupKind kind = root_kind(f, r->s, source);
@@ -115,7 +115,7 @@ static Reads find_reads(const Roots *r, NodeId n) {
         if (summary(f, arg)->immediate)
             continue;
         uint64_t bit = UINT64_C(1) << (arg * 0x9E3779B1u >> 26);
-        bool stored = r->s->stored[arg] && !(facts(f, arg) & VIEW);
+        bool stored = r->s->stored[arg] && !(traits(f, arg) & VIEW);
         set.all |= stored ? bit : r->below[arg].all;
         set.large |= !stored ? r->below[arg].large : is_small(f, arg) ? 0 : bit;
     }
@@ -169,7 +169,7 @@ static int cluster_like(const Roots *r, Cluster want, uint64_t set,
 // iterates over the same rows can make, whatever their shape.
 static bool is_free_sum(const Roots *r, NodeId n) {
     const Facts *f = r->f;
-    if (!(facts(f, n) & REDUCES) || r->s->unfused[n] ||
+    if (!(traits(f, n) & REDUCES) || r->s->unfused[n] ||
         r->producer[n] != NO_NODE || root_kind(f, r->s, n) != GROUP_GRID)
         return false;
     NodeId matrix = summary(f, n)->arg[0];

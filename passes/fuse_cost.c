@@ -95,7 +95,7 @@ static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
         s->row[n] != NO_NODE || s->library_operand[n] ||
-        !(facts(f, n) & POINTWISE) || !find_tree(f, s, n, &tree) ||
+        !(traits(f, n) & POINTWISE) || !find_tree(f, s, n, &tree) ||
         follows_state(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
@@ -148,7 +148,7 @@ static bool follows_pool(const Facts *f, const Stored *s, NodeId n) {
             return false;
         operand = arg;
     }
-    return (facts(f, n) & POINTWISE) && operand != NO_NODE &&
+    return (traits(f, n) & POINTWISE) && operand != NO_NODE &&
            !is_pooled(f, n) && is_pooled(f, operand) &&
            !in_memory(f, s, operand) &&
            bytes_of(f, operand, can_narrow(f, s, operand)) <=
@@ -220,7 +220,7 @@ static bool *find_cheaper_stored(const Facts *f, const Stored *s,
         if (c->of[n] != NONE)
             *own = (Makers){1, {c->of[n]}};
         if (is_inline(f, n) && !s->stored[n] && own->count > 1 &&
-            !(facts(f, n) & VIEW) && !is_small(f, n) &&
+            !(traits(f, n) & VIEW) && !is_small(f, n) &&
             !is_slice_in_memory(f, s, n) && !follows_pool(f, s, n) &&
             costs_less_stored(f, s, makers, n)) {
             cheaper[n] = true;

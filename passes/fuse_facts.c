@@ -36,8 +36,8 @@ static int shape_number(Shapes *s, NodeId n) {
 }
 
 static ReductionKind kind_of_reduction(const Graph *g, NodeId n) {
-    unsigned facts = op_info[g->node[n].op].facts;
-    if (!(facts & REDUCES) || (facts & REDUCES_ALL))
+    unsigned traits = op_info[g->node[n].op].traits;
+    if (!(traits & REDUCES) || (traits & REDUCES_ALL))
         return OTHER_REDUCTION;
     ReductionKind reduction = reduction_kind(g, n);
     assert(reduction != OTHER_REDUCTION); // graph_legalize leaves none
@@ -62,7 +62,7 @@ static const Summary *find_brief(const Graph *g, const bool *batched,
                                .count = type_count(d->type),
                                .num_args = d->num_args,
                                .op = d->op,
-                               .facts = op_info[d->op].facts,
+                               .traits = op_info[d->op].traits,
                                .shape = shape_number(&shapes, n),
                                .pool = disjoint_pool_grad(g, n),
                                .immediate = node_immediate(d),
@@ -76,7 +76,7 @@ static const Summary *find_brief(const Graph *g, const bool *batched,
 static bool *find_in_rows(const Facts *f, Arena *a) {
     bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        bool same = (facts(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
+        bool same = (traits(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
         for (int i = 0; i < summary(f, n)->num_args; i++)
             in_rows[summary(f, n)->arg[i]] |= same || reduces_rows(f, n);
     }
@@ -87,14 +87,14 @@ static bool *find_in_rows(const Facts *f, Arena *a) {
 static bool is_piece(const Facts *f, NodeId n) {
     if (summary(f, n)->op != OP_slice)
         return false;
-    return (facts(f, base_of(f, summary(f, n)->arg[0])) & CALLS) &&
+    return (traits(f, base_of(f, summary(f, n)->arg[0])) & CALLS) &&
            count_of(f, n) > 1;
 }
 
 static bool is_in_place(const Facts *f, NodeId n) {
     if (is_piece(f, n))
         return true;
-    if (!(facts(f, n) & (POINTWISE | VIEW)))
+    if (!(traits(f, n) & (POINTWISE | VIEW)))
         return false;
     for (int i = 0; i < summary(f, n)->num_args; i++) {
         int64_t count = count_of(f, summary(f, n)->arg[i]);

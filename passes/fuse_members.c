@@ -90,8 +90,8 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
                 return false;
             continue;
         }
-        bool cheap = (facts(f, arg) & POINTWISE) &&
-                     (is_small(f, arg) || !(facts(f, arg) & COSTLY));
+        bool cheap = (traits(f, arg) & POINTWISE) &&
+                     (is_small(f, arg) || !(traits(f, arg) & COSTLY));
         if (!cheap || --*budget < 0 || !has_operands(r, arg, budget))
             return false;
     }
@@ -102,7 +102,7 @@ static bool is_worth(const Reading *r, NodeId n) {
     const Facts *f = r->f;
     int budget = FEW;
     return r->s->library_operand[n] && !r->s->unfused[n] &&
-           (facts(f, n) & POINTWISE) && !(facts(f, n) & COSTLY) &&
+           (traits(f, n) & POINTWISE) && !(traits(f, n) & COSTLY) &&
            !is_small(f, n) && has_operands(r, n, &budget);
 }
 
@@ -113,7 +113,7 @@ static bool stays_in_place(const Reading *r, NodeId n) {
         const Summary *d = summary(r->f, r->own->node[i]);
         for (int j = 0; j < d->num_args; j++)
             if (memory_base(r->f, r->s, d->arg[j]) == n &&
-                !(d->facts & (POINTWISE | REDUCES)))
+                !(d->traits & (POINTWISE | REDUCES)))
                 return false;
     }
     return true;
@@ -122,7 +122,7 @@ static bool stays_in_place(const Reading *r, NodeId n) {
 // Marks a value in memory as computed, and its views with it.
 static void compute_again(Reading *r, NodeId n) {
     const Facts *f = r->f;
-    for (; (facts(f, n) & VIEW) && in_memory(f, r->s, n);
+    for (; (traits(f, n) & VIEW) && in_memory(f, r->s, n);
          n = summary(f, n)->arg[0])
         r->again[n] = r->k;
     r->again[n] = r->k;

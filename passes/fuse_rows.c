@@ -25,7 +25,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     bool per_row = count_of(f, arg) == rows;
     if (reduces_rows(f, n))
         return same_shape(f, n, row) && count_of(f, arg) == elements;
-    if (facts(f, n) & REDUCES)
+    if (traits(f, n) & REDUCES)
         return fits_sum(f, n, space) &&
                (count_of(f, arg) == elements ||
                 (per_row && summary(f, n)->reduction == FULL_REDUCTION));
@@ -35,7 +35,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     bool by_row =
         count_of(f, n) == elements &&
         space_columns(at(f, n)->type) == space_columns(at(f, space)->type);
-    return (facts(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
+    return (traits(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
 }
 
 void find_rows(const Facts *f, Stored *s) {

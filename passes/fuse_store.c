@@ -10,7 +10,7 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
         return;
     while (!s->stored[n]) {
         s->stored[n] = s->changed = true;
-        if (!(facts(f, n) & VIEW)) {
+        if (!(traits(f, n) & VIEW)) {
             s->why[n] = why;
             return;
         }
@@ -25,7 +25,7 @@ enum { LONG = 1, MUCH = 2 };
 // from row to row instead of computing it for each.
 static bool is_kept(const Facts *f, NodeId n, NodeId arg) {
     Type t = *at(f, n)->type, a = *at(f, arg)->type;
-    return (facts(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
+    return (traits(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
 
@@ -41,11 +41,11 @@ static bool is_window(const Facts *f, NodeId n) {
 // value, or one in wider rows, each element once.
 static int64_t demand(const Facts *f, NodeId n) {
     const Node *d = at(f, n);
-    if ((facts(f, n) & SCATTERS) || pads_columns(f->old, n))
+    if ((traits(f, n) & SCATTERS) || pads_columns(f->old, n))
         return count_of(f, d->arg[0]);
     int64_t count = count_of(f, n);
     bool gradient = d->op == OP_max_pool_grad || d->op == OP_avg_pool_grad;
-    for (int i = 0; i < 2 && (facts(f, n) & WINDOW); i++) {
+    for (int i = 0; i < 2 && (traits(f, n) & WINDOW); i++) {
         int64_t window = node_ints(d, ATTR_window, i, 1);
         int64_t stride = gradient ? node_ints(d, ATTR_stride, i, 1) : 1;
         count *= divide_up(window, stride);
@@ -58,7 +58,7 @@ static NodeId sum_over_columns(const Facts *f, NodeId n) {
     const Users *users = &f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {
         NodeId user = users->user[i];
-        if (facts(f, user) & VIEW)
+        if (traits(f, user) & VIEW)
             user = sum_over_columns(f, user);
         if (user != NO_NODE && summary(f, user)->reduction == COLUMN_REDUCTION)
             return user;
@@ -124,7 +124,7 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
     }
     for (NodeId n = 0; n < f->old->count; n++) {
         taken[n] =
-            (facts(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
+            (traits(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
         for (int i = 0; i < summary(f, n)->num_args; i++)
             taken[n] |= taken[summary(f, n)->arg[i]];
         if (is_worth(taken[n], often[n]))
@@ -228,9 +228,9 @@ static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
     NodeId most = NO_NODE;
     for (int i = 0; i < summary(f, n)->num_args; i++) {
         NodeId arg = summary(f, n)->arg[i];
-        while ((facts(f, arg) & VIEW) && !in_memory(f, s, arg))
+        while ((traits(f, arg) & VIEW) && !in_memory(f, s, arg))
             arg = summary(f, arg)->arg[0];
-        if ((facts(f, arg) & POINTWISE) && !is_one_read(f, s, arg) &&
+        if ((traits(f, arg) & POINTWISE) && !is_one_read(f, s, arg) &&
             below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
             most = arg;
     }
@@ -251,7 +251,7 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
             NodeId arg = summary(f, n)->arg[i];
             below[n] += is_one_read(f, s, arg) ? 1 : below[arg];
         }
-        if (below[n] <= MAX_READS || !(facts(f, n) & POINTWISE))
+        if (below[n] <= MAX_READS || !(traits(f, n) & POINTWISE))
             continue;
         below[n] = count_reads(f, s, &down, n);
         if (below[n] <= MAX_READS ||
@@ -265,8 +265,8 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
 // Whether a kernel that reads n several times may compute it each time: it is
 // one tensor in memory, element by element, with a value for each column.
 static bool is_cheap(const Facts *f, NodeId n) {
-    while ((facts(f, n) & VIEW) ||
-           ((facts(f, n) & POINTWISE) && !(facts(f, n) & COSTLY))) {
+    while ((traits(f, n) & VIEW) ||
+           ((traits(f, n) & POINTWISE) && !(traits(f, n) & COSTLY))) {
         NodeId tensor = NO_NODE;
         for (int i = 0; i < summary(f, n)->num_args; i++) {
             NodeId arg = summary(f, n)->arg[i];
@@ -280,23 +280,23 @@ static bool is_cheap(const Facts *f, NodeId n) {
             return false;
         n = tensor;
     }
-    return facts(f, n) & (LEAF | CALLS);
+    return traits(f, n) & (LEAF | CALLS);
 }
 
 // Stores values because of their kind or their readers.
 static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
-        bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
-                       ((facts(f, n) & REDUCES_ALL) && !s->in_update[n]);
+        bool library = (traits(f, n) & CALLS) || d->op == OP_output ||
+                       ((traits(f, n) & REDUCES_ALL) && !s->in_update[n]);
         for (int i = 0; i < d->num_args && library; i++) {
             store(f, s, d->arg[i], REASON_none);
             s->library_operand[memory_base(f, s, d->arg[i])] = true;
         }
-        for (int i = 0; i < d->num_args && (facts(f, n) & ATTENDS); i++)
+        for (int i = 0; i < d->num_args && (traits(f, n) & ATTENDS); i++)
             if (!is_small(f, d->arg[i]) && !is_cheap(f, d->arg[i]))
                 store(f, s, d->arg[i], REASON_attended);
-        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->in_update[n])
+        if (!(traits(f, n) & EFFECT) && !is_inline(f, n) && !s->in_update[n])
             store(f, s, n, REASON_none);
         if (f->share[n] == SHARE_OTHERS) {
             s->stored[n] = true;
@@ -308,7 +308,7 @@ static void store_by_kind(const Facts *f, Stored *s) {
 // That a value shares a kernel with others is a rewrite, one for each value.
 static void keep_apart(const Facts *f, Stored *s, Graph *g) {
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (facts(f, n) & (LEAF | VIEW | CALLS | EFFECT))
+        if (traits(f, n) & (LEAF | VIEW | CALLS | EFFECT))
             continue;
         s->unfused[n] = !rewrite_next(g, f->options) || f->options->level == 0;
         if (s->unfused[n] && is_inline(f, n))

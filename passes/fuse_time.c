@@ -28,7 +28,7 @@ static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
 
 static bool has_sum(const Facts *f, const Cluster *c) {
     for (int i = 1; i < c->num_roots; i++)
-        if (facts(f, c->root[i]) & REDUCES)
+        if (traits(f, c->root[i]) & REDUCES)
             return true;
     return false;
 }
@@ -37,12 +37,12 @@ static bool has_sum(const Facts *f, const Cluster *c) {
 // last root out of those that read the same.
 static void share_refuse(const Facts *f, const Cluster *c) {
     NodeId last = c->root[c->num_roots - 1];
-    if (!has_sum(f, c) || (facts(f, c->root[0]) & REDUCES))
+    if (!has_sum(f, c) || (traits(f, c->root[0]) & REDUCES))
         f->share[last] = SHARE_NONE;
     else
         for (int i = 0; i < c->num_roots; i++)
             f->share[c->root[i]] =
-                facts(f, c->root[i]) & REDUCES ? SHARE_READERS : SHARE_OTHERS;
+                traits(f, c->root[i]) & REDUCES ? SHARE_READERS : SHARE_OTHERS;
 }
 
 static void share_allow(const Facts *f, const Cluster *c) {

@@ -9,7 +9,7 @@
 
 static bool is_candidate(const Facts *f, NodeId n) {
     const Summary *d = summary(f, n);
-    if (d->facts & REDUCES_ALL)
+    if (d->traits & REDUCES_ALL)
         return true;
     return d->op == OP_sum && d->reduction == FULL_REDUCTION &&
            at(f, n)->type->dtype == F32 && count_of(f, d->arg[0]) > 1;
@@ -28,10 +28,10 @@ static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
             f->elementwise[n] || is_candidate(f, n) || f->padded_store[n];
         if (d->op == OP_output && !is_candidate(f, base_of(f, d->arg[0])))
             continue; // it is read when all is done
-        NodeId own = d->op == OP_assign       ? update
-                     : (facts(f, n) & STACKS) ? n
-                     : !passes || stored      ? many
-                                              : user[n];
+        NodeId own = d->op == OP_assign        ? update
+                     : (traits(f, n) & STACKS) ? n
+                     : !passes || stored       ? many
+                                               : user[n];
         for (int i = 0; i < d->num_args; i++) {
             NodeId *of = &user[d->arg[i]];
             *of = *of == NO_NODE || *of == own ? own
@@ -51,7 +51,7 @@ static bool *find_touched(const Facts *f, Arena *a) {
     bool *touched = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Summary *d = summary(f, n);
-        bool begins = d->op == OP_assign || (facts(f, n) & STACKS);
+        bool begins = d->op == OP_assign || (traits(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
             touched[d->arg[i]] |= begins || (touched[n] && f->elementwise[n]);
     }
@@ -82,7 +82,7 @@ void find_written_by_update(const Facts *f, Stored *s, const NodeId *user) {
             continue;
         NodeId arg = summary(f, n)->arg[0];
         s->written_by_update[arg] =
-            (facts(f, arg) & POINTWISE) && f->elementwise[arg] &&
+            (traits(f, arg) & POINTWISE) && f->elementwise[arg] &&
             count_of(f, arg) == 1 &&
             (user[arg] == NO_NODE || user[arg] == f->old->count);
     }
@@ -94,7 +94,7 @@ void find_updated(const Facts *f, Stored *s, Arena *a) {
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
         s->in_update[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
-            ((facts(f, n) & REDUCES_ALL) || covered[summary(f, n)->arg[0]]);
+            ((traits(f, n) & REDUCES_ALL) || covered[summary(f, n)->arg[0]]);
     find_written_by_update(f, s, user);
 }
 
@@ -119,7 +119,7 @@ void store_for_update(const Facts *f, Stored *s, Arena *a) {
             updating[value] = true;
         }
         bool walks =
-            s->in_update[n] || update_writes(s, n) || (facts(f, n) & STACKS);
+            s->in_update[n] || update_writes(s, n) || (traits(f, n) & STACKS);
         for (int i = 0; i < d->num_args && walks; i++)
             updating[d->arg[i]] = true;
         if (!updating[n] || !is_inline(f, n) || s->stored[n])
@@ -140,7 +140,7 @@ NodeId *leave_update(const Facts *f, Stored *s, Arena *a) {
         s->in_update[n] = false;
         store(f, s, n, REASON_none);
         for (int i = 0; i < summary(f, n)->num_args; i++)
-            if (facts(f, n) & REDUCES_ALL)
+            if (traits(f, n) & REDUCES_ALL)
                 store(f, s, summary(f, n)->arg[i], REASON_none);
     }
 }

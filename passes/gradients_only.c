@@ -14,8 +14,8 @@ static bool is_kept(const Graph *g, NodeId n) {
     const Node *node = &g->node[n];
     bool is_loss = node->op == OP_output &&
                    strcmp(node_text(node, ATTR_name), "loss") == 0;
-    return (op_info[node->op].facts & EFFECT) == 0 ||
-           (op_info[node->op].facts & OPTIMIZES) != 0 || is_loss;
+    return (op_info[node->op].traits & EFFECT) == 0 ||
+           (op_info[node->op].traits & OPTIMIZES) != 0 || is_loss;
 }
 
 Graph *gradients_graph(const Graph *train, const char *name) {

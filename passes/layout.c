@@ -130,7 +130,7 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
-        bool contracts = op_info[g->node[n].op].facts & CONTRACTS;
+        bool contracts = op_info[g->node[n].op].traits & CONTRACTS;
         now[n] = contracts ? add_contraction(out, g->node[n], now)
                            : graph_copy(out, g, n, now);
     }

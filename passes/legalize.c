@@ -18,8 +18,8 @@
 // ---- reductions ----
 
 static bool is_other(const Graph *g, NodeId n) {
-    unsigned facts = op_info[g->node[n].op].facts;
-    return (facts & REDUCES) && !(facts & REDUCES_ALL) &&
+    unsigned traits = op_info[g->node[n].op].traits;
+    return (traits & REDUCES) && !(traits & REDUCES_ALL) &&
            reduction_kind(g, n) == OTHER_REDUCTION;
 }
 
@@ -109,7 +109,7 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
 
 static bool scatters_otherwise(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    return (op_info[d->op].facts & SCATTERS) &&
+    return (op_info[d->op].traits & SCATTERS) &&
            (d->type->rank != 2 || g->node[d->arg[1]].type->rank != 1);
 }
 
@@ -128,7 +128,7 @@ static NodeId scatter(Graph *g, const Node *d, NodeId dy, NodeId index) {
 // ---- operands of libraries ----
 
 static bool reads_memory(const Node *n) {
-    return op_info[n->op].facts & (CALLS | REDUCES_ALL);
+    return op_info[n->op].traits & (CALLS | REDUCES_ALL);
 }
 
 static bool is_immediate(const Graph *g, NodeId n) {

@@ -14,13 +14,13 @@ enum { FLOPS_OF_A_BYTE = 160 };
 // memory, is not computed twice.
 static bool is_repeatable(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    unsigned facts = op_info[d->op].facts;
+    unsigned traits = op_info[d->op].traits;
     if (d->op == OP_workspace || node_int(d, ATTR_accumulate, 0))
         return false;
-    if (facts & (EFFECT | SCATTERS | COLLECTIVE))
+    if (traits & (EFFECT | SCATTERS | COLLECTIVE))
         return false;
-    return !(facts & REDUCES) ||
-           (!(facts & REDUCES_ALL) && reduction_kind(g, n) == ROW_REDUCTION);
+    return !(traits & REDUCES) ||
+           (!(traits & REDUCES_ALL) && reduction_kind(g, n) == ROW_REDUCTION);
 }
 
 bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {
@@ -46,7 +46,7 @@ static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
         if (!own[n - group->first])
             continue;
         v->recomputable &= is_repeatable(g, n);
-        v->calls |= (op_info[g->node[n].op].facts & CALLS) != 0;
+        v->calls |= (op_info[g->node[n].op].traits & CALLS) != 0;
         flops += node_flops(g, n);
         for (int i = 0; i < g->node[n].num_args; i++) {
             NodeId base = node_base(g, g->node[n].arg[i]);

@@ -15,7 +15,7 @@
 #include "passes/update.h"
 
 static bool is_update(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & OPTIMIZES;
+    return op_info[g->node[n].op].traits & OPTIMIZES;
 }
 
 // Copies all but optimizers, clips and gradients.

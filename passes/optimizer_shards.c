@@ -18,7 +18,7 @@ static bool is_left(const Graph *g, NodeId n, int shard) {
     const Node *d = &g->node[n];
     return d->op == OP_assign
                ? node_optimizer_shard(&g->node[d->arg[0]]) == shard
-               : (op_info[d->op].facts & EFFECT) != 0;
+               : (op_info[d->op].traits & EFFECT) != 0;
 }
 
 static bool is_divided(const Graph *g) {

@@ -123,7 +123,7 @@ static bool has_training(const Graph *g) {
     bool loss = false, optimizer = false;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
-        optimizer |= (op_info[node->op].facts & OPTIMIZES) != 0;
+        optimizer |= (op_info[node->op].traits & OPTIMIZES) != 0;
         // The update of shards has the gradients of a loss.
         loss |= node->op == OP_gradient ||
                 (node->op == OP_output &&

@@ -45,22 +45,22 @@ typedef struct {
 
 // Whether n multiplies activations, as attention does inside its kernel.
 static bool contracts(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & (CONTRACTS | ATTENDS);
+    return op_info[g->node[n].op].traits & (CONTRACTS | ATTENDS);
 }
 
 // Whether operand i of n is multiplied: the logarithms of attention's rows are
 // f32, as is its seed an integer.
 static bool is_multiplied(const Graph *g, NodeId n, int i) {
-    return !(op_info[g->node[n].op].facts & ATTENDS) || i < 3;
+    return !(op_info[g->node[n].op].traits & ATTENDS) || i < 3;
 }
 
 static bool is_stack(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & STACKS;
+    return op_info[g->node[n].op].traits & STACKS;
 }
 
 // Whether n is the same numbers as its operands.
 static bool is_same(const Graph *g, NodeId n) {
-    return (op_info[g->node[n].op].facts & VIEW) || is_stack(g, n);
+    return (op_info[g->node[n].op].traits & VIEW) || is_stack(g, n);
 }
 
 // Which nodes depend on the data: one value for each sample, not one for all.
@@ -80,13 +80,13 @@ static bool *find_exact(const Graph *g, Arena *scratch) {
     bool *exact = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
         const Node *d = &g->node[n];
-        bool follows = op_info[d->op].facts & (POINTWISE | VIEW | STACKS);
+        bool follows = op_info[d->op].traits & (POINTWISE | VIEW | STACKS);
         if (d->op != OP_eq && !(exact[n] && follows))
             continue;
         for (int i = 0; i < d->num_args; i++) {
             const Node *of = &g->node[d->arg[i]];
             exact[d->arg[i]] |= dtype_float(of->type->dtype) &&
-                                !(op_info[of->op].facts & (LEAF | CALLS));
+                                !(op_info[of->op].traits & (LEAF | CALLS));
         }
     }
     return exact;
@@ -165,9 +165,9 @@ static NodeId convert_full(Precision *p, Node n) {
 
 // Effects keep the type that others see, and factors of a matrix are f32.
 static bool keeps_type(const Node *n) {
-    unsigned facts = op_info[n->op].facts;
+    unsigned traits = op_info[n->op].traits;
     return n->op == OP_assign || n->op == OP_output ||
-           ((facts & CALLS) && !(facts & CONTRACTS));
+           ((traits & CALLS) && !(traits & CONTRACTS));
 }
 
 // Whether n assigns a statistic in a step whose finite check is in the update:

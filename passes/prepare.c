@@ -22,9 +22,9 @@ static bool *find_prepared(const Graph *g, Arena *scratch) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
             NodeId base = node_base(g, d->arg[i]);
-            prepared[d->arg[i]] |= (op_info[d->op].facts & CALLS) &&
+            prepared[d->arg[i]] |= (op_info[d->op].traits & CALLS) &&
                                    invariant[d->arg[i]] && !invariant[n] &&
-                                   !(op_info[g->node[base].op].facts & LEAF);
+                                   !(op_info[g->node[base].op].traits & LEAF);
         }
     }
     return prepared;

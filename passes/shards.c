@@ -28,7 +28,7 @@ typedef struct {
 } Shards;
 
 static bool is_effect(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & EFFECT;
+    return op_info[g->node[n].op].traits & EFFECT;
 }
 
 // Whether n assigns a value that depends on samples.
@@ -47,7 +47,7 @@ static bool any_operand(const Graph *g, NodeId n, const bool *has) {
 static void find_bulk(Shards *s) {
     for (NodeId n = 0; n < s->old->count; n++)
         s->bulk[n] = s->old->node[n].op == OP_input ||
-                     (op_info[s->old->node[n].op].facts & COLLECTIVE) ||
+                     (op_info[s->old->node[n].op].traits & COLLECTIVE) ||
                      any_operand(s->old, n, s->bulk);
 }
 

@@ -401,7 +401,7 @@ static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
 static bool can_fold(const Simplify *s, const Node *n) {
     DType dtype = n->type->dtype;
     bool small = (dtype == F32 || dtype == I32 || dtype == BOOL) &&
-                 !(op_info[n->op].facts & COLLECTIVE);
+                 !(op_info[n->op].traits & COLLECTIVE);
     for (int i = 0; i < n->num_args; i++) {
         const Node *a = graph_node(s->g, n->arg[i]);
         small &= a->op == OP_constant &&
@@ -491,7 +491,7 @@ static const struct {
 
 static NodeId apply(Simplify *s, const Node *n) {
     NodeId found = NO_NODE;
-    if (op_info[n->op].facts & POINTWISE) {
+    if (op_info[n->op].traits & POINTWISE) {
         found = fold(s, n);
         if (found == NO_NODE)
             found = drop_broadcast(s, n);

@@ -22,10 +22,10 @@ static const double HOST_LAUNCH = 5e-6; // seconds, to start all threads
 // The cost of one element in simple operations.
 static double element_flops(const Node *n) {
     enum { DRAW = 150, FUNCTION = 6 };
-    unsigned facts = op_info[n->op].facts;
+    unsigned traits = op_info[n->op].traits;
     if (n->op == OP_uniform)
         return DRAW;
-    return facts & MATH ? FUNCTION : 1;
+    return traits & MATH ? FUNCTION : 1;
 }
 
 // A library call computes whole vectors of the result's channels.
@@ -45,10 +45,10 @@ static double kernel_flops(const Graph *g, const Group *group) {
     double flops = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *node = &g->node[n];
-        unsigned facts = op_info[node->op].facts;
-        if (facts & REDUCES)
+        unsigned traits = op_info[node->op].traits;
+        if (traits & REDUCES)
             flops += (double)type_count(g->node[node->arg[0]].type);
-        else if ((facts & POINTWISE) && node->num_args > 0)
+        else if ((traits & POINTWISE) && node->num_args > 0)
             flops += element_flops(node) * (double)type_count(node->type);
     }
     return flops;

@@ -42,7 +42,7 @@ static double product_seconds(const Graph *g, const Group *group,
                               const Device *d) {
     double flops = 0;
     for (NodeId n = group->first; n <= group->last; n++)
-        if (op_info[g->node[n].op].facts & ATTENDS)
+        if (op_info[g->node[n].op].traits & ATTENDS)
             flops += (double)node_flops(g, n);
     return flops / d->f32_flops;
 }

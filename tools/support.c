@@ -7,7 +7,7 @@ enum { FIRST_BF16 = 80 };
 // The first library call on activations, or NO_NODE.
 static NodeId find_call(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
-        if ((op_info[g->node[n].op].facts & CALLS) &&
+        if ((op_info[g->node[n].op].traits & CALLS) &&
             g->node[n].type->dtype == ACT)
             return n;
     return NO_NODE;

@@ -206,7 +206,7 @@ bool *fma_exact(Arena *a, const Graph *g) {
     bool *exact = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
         const Node *d = &g->node[n];
-        bool follows = op_info[d->op].facts & FOLLOWED;
+        bool follows = op_info[d->op].traits & FOLLOWED;
         exact[n] |= d->op == OP_var;
         if (compensates(g, n))
             exact[n] = exact[g->node[d->arg[1]].arg[0]] = true;

@@ -122,7 +122,7 @@ static bool *find_hidden(Expansion *e) {
     const Graph *g = e->graph;
     bool *inner = ARENA_ARRAY(e->arena, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
-        bool product = (op_info[g->node[n].op].facts & CONTRACTS) != 0;
+        bool product = (op_info[g->node[n].op].traits & CONTRACTS) != 0;
         for (int i = 0; i < g->node[n].num_args; i++)
             inner[g->node[n].arg[i]] |= product || inner[n];
     }

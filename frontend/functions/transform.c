@@ -74,10 +74,10 @@ static bool keeps_pixels(const Graph *g, const Node *n) {
     const Type *t = n->type, *x = g->node[n->arg[0]].type;
     if (n->op == OP_slice || n->op == OP_pad)
         return !touches_axis(n, 1) && !touches_axis(n, 2);
-    if (op_info[n->op].facts & REDUCES)
+    if (op_info[n->op].traits & REDUCES)
         return t->rank == x->rank && t->dim[1] == x->dim[1] &&
                t->dim[2] == x->dim[2];
-    return op_info[n->op].facts & POINTWISE;
+    return op_info[n->op].traits & POINTWISE;
 }
 
 // The number of transforms applied to the pixels of node n, if it is equal for
@@ -193,7 +193,7 @@ static bool is_per_sample(const Expansion *e) {
     for (NodeId n = e->output.node; g->node[n].num_args > 0;) {
         const Node *d = &g->node[n];
         const Type *left = g->node[d->arg[0]].type;
-        if (op_info[d->op].facts & CONTRACTS)
+        if (op_info[d->op].traits & CONTRACTS)
             return d->op == OP_matmul && left->rank == 2 &&
                    left->dim[0] == e->recipe.batch;
         n = d->arg[0];

@@ -6,7 +6,7 @@
 bool *effects_needed(Expansion *e, const Graph *g) {
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
-        needed[n] |= (op_info[g->node[n].op].facts & EFFECT) != 0;
+        needed[n] |= (op_info[g->node[n].op].traits & EFFECT) != 0;
         for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
             needed[g->node[n].arg[i]] = true;
     }

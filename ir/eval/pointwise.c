@@ -151,9 +151,9 @@ INLINED void elements(Op op, int num_args, const Block *b) {
 
 static void block_eval(const Block *b) {
     switch (b->n->op) {
-#define OP(name, arity, shape, facts)                                          \
+#define OP(name, arity, shape, traits)                                         \
     case OP_##name:                                                            \
-        if ((facts)&POINTWISE)                                                 \
+        if ((traits)&POINTWISE)                                                \
             elements(OP_##name, arity, b);                                     \
         break;
 #include "ir/ops.def"

@@ -5,7 +5,7 @@
 
 #include "ir/ir.h"
 
-#define OP(name, arity, shape, facts) ShapeRule shape_##shape;
+#define OP(name, arity, shape, traits) ShapeRule shape_##shape;
 #include "ir/ops.def"
 
 #endif

@@ -257,10 +257,10 @@ static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
         need_gradients(d, box, &need);
         break;
     default:
-        if (op_info[d->op].facts & VIEW)
+        if (op_info[d->op].traits & VIEW)
             need_view(from, to, box, &need);
-        else if (op_info[d->op].facts & (POINTWISE | REDUCES) &&
-                 !(op_info[d->op].facts & REDUCES_ALL))
+        else if (op_info[d->op].traits & (POINTWISE | REDUCES) &&
+                 !(op_info[d->op].traits & REDUCES_ALL))
             need_aligned(from, to, box, &need);
         else
             need.loose |= !is_whole(box, from);
@@ -369,7 +369,7 @@ int64_t assigned_bytes(const Graph *g, NodeId assign) {
 
 int64_t scattered_bytes(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & SCATTERS))
+    if (!(op_info[d->op].traits & SCATTERS))
         return 0;
     Type t = *d->type;
     int64_t most = type_count(g->node[d->arg[1]].type);

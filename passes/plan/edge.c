@@ -11,7 +11,7 @@ static Reason own_reason(const Graph *g, const Group *from, NodeId n,
         return group_info[GROUP_CALL].operand;
     if (group_info[from->kind].result != REASON_none)
         return group_info[from->kind].result;
-    if ((op_info[d->op].facts & REDUCES) &&
+    if ((op_info[d->op].traits & REDUCES) &&
         (from->kind == GROUP_MULTI_REDUCE ||
          reduction_kind(g, n) != ROW_REDUCTION))
         return REASON_sum;

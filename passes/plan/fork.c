@@ -36,7 +36,7 @@ static bool may_fork(const Search *s, int k) {
         !group_backward(s->g, group))
         return false;
     const Node *d = &s->g->node[group->output[0]];
-    return (op_info[d->op].facts & CONTRACTS) != 0 &&
+    return (op_info[d->op].traits & CONTRACTS) != 0 &&
            call_adds_to(d) == NO_NODE && first_reader(s, k) > k + 1;
 }
 

@@ -11,9 +11,9 @@ const GroupInfo group_info[] = {
 #undef KERNEL_KIND
     {"call", CALLS, BY_VECTOR, REASON_library_result, REASON_library_operand}};
 
-GroupKind group_kind(unsigned facts) {
+GroupKind group_kind(unsigned traits) {
     GroupKind kind = GROUP_CALL;
-    while (kind > GROUP_GRID && !(group_info[kind].operations & facts))
+    while (kind > GROUP_GRID && !(group_info[kind].operations & traits))
         kind--;
     return kind;
 }
@@ -80,14 +80,14 @@ static Summary *nodes_summary(const Graph *g, Arena *a) {
     Summary *summary = ARENA_ARRAY(a, (size_t)g->count + 1, Summary);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        unsigned facts = op_info[d->op].facts;
-        bool view = (facts & VIEW) && d->group < 0;
+        unsigned traits = op_info[d->op].traits;
+        bool view = (traits & VIEW) && d->group < 0;
         bool immediate = node_immediate(d);
         summary[n] = (Summary){.base = view ? summary[d->arg[0]].base : n,
                                .group = d->group,
                                .immediate = immediate,
-                               .stored = ((facts & LEAF) && !immediate) ||
-                                         ((facts & CALLS) && d->group >= 0)};
+                               .stored = ((traits & LEAF) && !immediate) ||
+                                         ((traits & CALLS) && d->group >= 0)};
         for (int i = 0; i < d->num_args; i++) {
             Summary *base = &summary[summary[d->arg[i]].base];
             base->stored |= base->group >= 0 && base->group != d->group;
@@ -161,11 +161,11 @@ void group_describe(const Graph *g, Group *group) {
     group->kind = GROUP_GRID;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
-        unsigned facts = op_info[d->op].facts;
-        kind_raise(group, group_kind(facts));
+        unsigned traits = op_info[d->op].traits;
+        kind_raise(group, group_kind(traits));
         if (d->op == OP_workspace)
             group->workspace = n;
-        if ((facts & REDUCES) && !(facts & REDUCES_ALL)) {
+        if ((traits & REDUCES) && !(traits & REDUCES_ALL)) {
             bool row = reduction_kind(g, n) == ROW_REDUCTION;
             if (row)
                 kind_raise(group, GROUP_ROWS);
@@ -307,9 +307,9 @@ Readers group_readers(const Graph *g, const Group *group, int count, Arena *a) {
     return r;
 }
 
-NodeId group_first(const Graph *g, const Group *group, unsigned facts) {
+NodeId group_first(const Graph *g, const Group *group, unsigned traits) {
     NodeId n = group->first;
-    while (!(op_info[g->node[n].op].facts & facts))
+    while (!(op_info[g->node[n].op].traits & traits))
         n++;
     return n;
 }

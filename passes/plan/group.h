@@ -25,8 +25,8 @@ typedef struct {
 
 extern const GroupInfo group_info[];
 
-// The kind that an operation with these facts selects, GROUP_GRID by default.
-GroupKind group_kind(unsigned facts);
+// The kind that an operation with these traits selects, GROUP_GRID by default.
+GroupKind group_kind(unsigned traits);
 
 // Axes of a reduction: a row reduction gives a value for each row of the last
 // axis, a column reduction one for each column, a full reduction one of all
@@ -128,7 +128,7 @@ typedef struct {
 Readers group_readers(const Graph *g, const Group *group, int count, Arena *a);
 
 // The first node of a group that is of a kind, as CALLS; there is one.
-NodeId group_first(const Graph *g, const Group *group, unsigned facts);
+NodeId group_first(const Graph *g, const Group *group, unsigned traits);
 
 static inline bool group_has(const Group *group, NodeId n) {
     return n >= group->first && n <= group->last;

@@ -32,7 +32,7 @@ static int *find_numbers(const Graph *g, Arena *a) {
     NodeId *base = ARENA_UNINIT(a, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        bool view = (op_info[d->op].facts & VIEW) && d->group < 0;
+        bool view = (op_info[d->op].traits & VIEW) && d->group < 0;
         number[n] = UNREAD;
         base[n] = view ? base[d->arg[0]] : n;
         for (int i = 0; i < d->num_args; i++) {

@@ -33,7 +33,7 @@ int64_t reduction_chunks(const Graph *g, NodeId n) {
 }
 
 static bool reduces(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & REDUCES;
+    return op_info[g->node[n].op].traits & REDUCES;
 }
 
 const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a) {
@@ -60,7 +60,7 @@ static void mark_reads(const Graph *g, const Group *group, NodeId n,
 
 static bool ends_group(const Graph *g, NodeId n) {
     return g->node[n].op == OP_assign ||
-           (op_info[g->node[n].op].facts & STACKS);
+           (op_info[g->node[n].op].traits & STACKS);
 }
 
 // Appends the tensors that a phase reads to group->read.  It begins at the

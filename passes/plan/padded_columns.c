@@ -33,7 +33,7 @@ static bool allows_margin(const Graph *g, const Group *group, NodeId n,
         if (d->arg[i] < group->first && g->node[d->arg[i]].op != OP_iota &&
             space_columns(g->node[d->arg[i]].type) != 1)
             return false;
-    if (op_info[d->op].facts & POINTWISE)
+    if (op_info[d->op].traits & POINTWISE)
         return true;
     if (d->op == OP_sum)
         return reduction_kind(g, n) == ROW_REDUCTION ||

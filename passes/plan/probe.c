@@ -45,7 +45,7 @@ static const double *eval(Cone *c, NodeId n);
 static bool eval_pointwise(Cone *c, const Node *d, double out[PROBE_POINTS]) {
     static const double none[PROBE_POINTS];
     const double *arg[3] = {none, none, none};
-    if (d->group != c->group || !(op_info[d->op].facts & POINTWISE) ||
+    if (d->group != c->group || !(op_info[d->op].traits & POINTWISE) ||
         d->op == OP_broadcast || d->num_args > 3)
         return false;
     for (int i = 0; i < d->num_args; i++)

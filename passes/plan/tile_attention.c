@@ -76,7 +76,7 @@ bool tile_attends(const Graph *g, const Group *group) {
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
-        if (!(op_info[d->op].facts & ATTENDS)
+        if (!(op_info[d->op].traits & ATTENDS)
                 ? !is_prologue(g, group, &qkv, d) &&
                       !is_prologue(g, group, &result, d) &&
                       !is_count(g, group, d)
@@ -86,7 +86,7 @@ bool tile_attends(const Graph *g, const Group *group) {
     for (int i = 0; i < group->num_outputs; i++) {
         const Node *d = &g->node[group->output[i]];
         has_result |= d->op != OP_attention_lse && d->type->dtype == ACT;
-        if (!(op_info[d->op].facts & ATTENDS))
+        if (!(op_info[d->op].traits & ATTENDS))
             return false;
     }
     return has_result;

@@ -36,7 +36,7 @@ static bool is_spread(const Graph *g, const TileSpace *s, const Group *group,
 }
 
 static bool reduces(const Node *d) {
-    return (op_info[d->op].facts & REDUCES) != 0;
+    return (op_info[d->op].traits & REDUCES) != 0;
 }
 
 // A sum or a variance of each column of a tensor with the result's shape.

@@ -238,10 +238,10 @@ static bool computes_windows(const Graph *g, const Group *group) {
         group->num_outputs != 1)
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
-        unsigned facts = op_info[g->node[n].op].facts;
-        if (!(facts & (POINTWISE | INDEXES | WINDOW | VIEW)))
+        unsigned traits = op_info[g->node[n].op].traits;
+        if (!(traits & (POINTWISE | INDEXES | WINDOW | VIEW)))
             return false;
-        found |= (facts & (INDEXES | WINDOW)) != 0;
+        found |= (traits & (INDEXES | WINDOW)) != 0;
     }
     return found;
 }

@@ -93,7 +93,7 @@ bool tile_groups_fit(const Graph *g, NodeId n) {
 // Activations of 16 bits, groups that fit, and offsets in 32 bits.
 bool tile_contraction(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & CONTRACTS) || !tile_groups_fit(g, n) ||
+    if (!(op_info[d->op].traits & CONTRACTS) || !tile_groups_fit(g, n) ||
         d->type->dtype != ACT || !tile_is_indexed(*d->type))
         return false;
     for (int i = 0; i < 2; i++) {
@@ -118,7 +118,7 @@ bool tile_computes(const Graph *g, const TileSpace *s, const Node *d) {
     if (d->op == OP_reshape) // between broadcasts it has other elements
         return tile_extents(s, *g->node[d->arg[0]].type, &from) &&
                same_extents(&to, &from);
-    return op_info[d->op].facts & POINTWISE;
+    return op_info[d->op].traits & POINTWISE;
 }
 
 bool tile_reads(const Graph *g, const TileSpace *s, NodeId n) {

@@ -66,7 +66,7 @@ static bool check_counters(Verifier *v) {
 // Whether node n alone lets its group have a workspace or counters.
 static bool leaves_numbers(const Node *n) {
     return n->op == OP_workspace || n->op == OP_assign ||
-           (op_info[n->op].facts & REDUCES);
+           (op_info[n->op].traits & REDUCES);
 }
 
 const char *groups_verify(const Graph *g, Arena *a) {

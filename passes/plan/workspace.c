@@ -15,8 +15,8 @@ int reduce_slots(const Graph *g, NodeId n) {
 }
 
 bool sums_blocks(const Graph *g, NodeId n) {
-    unsigned facts = op_info[g->node[n].op].facts;
-    return (facts & REDUCES) && !(facts & REDUCES_ALL) &&
+    unsigned traits = op_info[g->node[n].op].traits;
+    return (traits & REDUCES) && !(traits & REDUCES_ALL) &&
            reduction_kind(g, n) != ROW_REDUCTION;
 }
 
@@ -37,7 +37,7 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
     const Node *d = &g->node[n];
     if (result && s->kind == GROUP_UPDATE)
         s->scalar |= type_count(d->type) == 1;
-    if (!(op_info[d->op].facts & REDUCES))
+    if (!(op_info[d->op].traits & REDUCES))
         return;
     if (group_is_multi_tensor(s->kind)) {
         s->any = true;

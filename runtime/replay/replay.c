@@ -90,7 +90,7 @@ typedef struct {
 } Walk;
 
 static const char *leaf_name(const Node *n) {
-    return op_info[n->op].facts & LEAF ? node_text(n, ATTR_name) : NULL;
+    return op_info[n->op].traits & LEAF ? node_text(n, ATTR_name) : NULL;
 }
 
 static bool node_read(const Walk *w, NodeId n, double *to) {
@@ -147,7 +147,7 @@ static bool node_take(Walk *w, NodeId n) {
     const Node *d = &w->g->node[n];
     int64_t count = type_count(d->type);
     DType rounded = d->type->dtype == ACT ? F32 : d->type->dtype;
-    bool leaf = op_info[d->op].facts & LEAF;
+    bool leaf = op_info[d->op].traits & LEAF;
     w->value[n] = calloc((size_t)count + 1, sizeof(double));
     if (w->value[n] == NULL || (leaf && !w->stored[n] && !node_immediate(d)))
         return false;

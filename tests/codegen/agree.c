@@ -207,7 +207,7 @@ static bool *find_kept(const Run *r, const Graph *g) {
     bool *kept = find_stored(r, g);
     for (NodeId n = 0; n < g->count; n++) {
         NodeId into = call_adds_to(&g->node[n]);
-        kept[n] &= !(op_info[g->node[n].op].facts & LEAF);
+        kept[n] &= !(op_info[g->node[n].op].traits & LEAF);
         if (into != NO_NODE)
             kept[into] = false;
     }
@@ -270,9 +270,9 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
             now[arg] = own && !rounded[arg] ? computed[arg] : seen[arg];
         }
         computed[n] = seen[n] = graph_copy(c, g, n, now);
-        if ((op_info[d->op].facts & LEAF) && leaf[n] != NULL)
+        if ((op_info[d->op].traits & LEAF) && leaf[n] != NULL)
             value[seen[n]] = leaf[n];
-        if ((stored[n] || rounded[n]) && !(op_info[d->op].facts & LEAF)) {
+        if ((stored[n] || rounded[n]) && !(op_info[d->op].traits & LEAF)) {
             seen[n] = graph_leaf(c, OP_input,
                                  arena_format(r->a, "stored %u", n), *d->type);
             value[seen[n]] = kept[n] && !rounded[n]

@@ -48,10 +48,10 @@ static bool calls(const char *expr) {
 
 START_TEST(facts_say_what_expressions_do) {
     const char *expr = template[_i] != NULL ? template[_i] : "";
-    unsigned facts = op_info[_i].facts;
-    ck_assert_msg(calls(expr) == !!(facts & MATH), "%s: MATH and \"%s\"",
+    unsigned traits = op_info[_i].traits;
+    ck_assert_msg(calls(expr) == !!(traits & MATH), "%s: MATH and \"%s\"",
                   op_info[_i].name, expr);
-    ck_assert_msg((strchr(expr, '/') != NULL) == !!(facts & DIVIDES),
+    ck_assert_msg((strchr(expr, '/') != NULL) == !!(traits & DIVIDES),
                   "%s: DIVIDES and \"%s\"", op_info[_i].name, expr);
 }
 END_TEST

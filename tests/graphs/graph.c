@@ -113,8 +113,8 @@ static void add_outputs(Random *b) {
     NodeId count = b->g->count, checked[4];
     int num_checked = 0;
     for (NodeId n = 0; n < count; n++) {
-        unsigned facts = op_info[b->g->node[n].op].facts;
-        if ((facts & (LEAF | EFFECT)) || uses[n] > 0)
+        unsigned traits = op_info[b->g->node[n].op].traits;
+        if ((traits & (LEAF | EFFECT)) || uses[n] > 0)
             continue;
         Attr attr = attr_text(ATTR_name, random_name(b, "out"));
         random_with(b, OP_output, n, 1, &attr);

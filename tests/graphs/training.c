@@ -40,7 +40,7 @@ static void add_loss(Random *b) {
     int wanted = random_draw(b, 2) ? INT_MAX : 1 + (int)random_draw(b, 4);
     for (NodeId n = count; n-- > 0 && wanted > 0;) {
         bool last = n < count - 1 && uses[n] == 0;
-        bool leaf = op_info[b->g->node[n].op].facts & LEAF;
+        bool leaf = op_info[b->g->node[n].op].traits & LEAF;
         if (leaf || !trained[n] || random_type(b, n)->dtype != F32 ||
             !(last || random_draw(b, 8) == 0))
             continue;

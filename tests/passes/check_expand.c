@@ -6,7 +6,7 @@
 static int count_composite(const Graph *g) {
     int count = 0;
     for (NodeId n = 0; n < g->count; n++)
-        count += (op_info[g->node[n].op].facts & COMPOSITE) != 0;
+        count += (op_info[g->node[n].op].traits & COMPOSITE) != 0;
     return count;
 }
 
@@ -92,7 +92,7 @@ START_TEST(every_composite_operation_is_tested) {
             tested[g->node[n].op] = true;
     }
     for (int op = 0; op < NUM_OPS; op++)
-        ck_assert_msg(tested[op] || !(op_info[op].facts & COMPOSITE),
+        ck_assert_msg(tested[op] || !(op_info[op].traits & COMPOSITE),
                       "%s is not tested", op_info[op].name);
     arena_free(a);
 }

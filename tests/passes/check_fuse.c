@@ -76,7 +76,7 @@ START_TEST(groups_hold_what_they_need) {
                 g->node[g->node[n].arg[i]].group == g->node[n].group;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        bool effect = op_info[d->op].facts & EFFECT;
+        bool effect = op_info[d->op].traits & EFFECT;
         ck_assert_msg(d->group < 0 || needed[n] || stored[n] || effect ||
                           d->op == OP_workspace,
                       "%%%u of group %d is of no use", n, d->group);

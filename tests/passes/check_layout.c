@@ -47,7 +47,7 @@ static int64_t last_dim(const Graph *g, NodeId n) {
 static void check_padded(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
-        if (!(op_info[node->op].facts & CONTRACTS))
+        if (!(op_info[node->op].traits & CONTRACTS))
             continue;
         ck_assert_int_eq(last_dim(g, n) % 8, 0);
         for (int i = 0; i < 2; i++)

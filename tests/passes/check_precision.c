@@ -42,10 +42,10 @@ START_TEST(contractions_are_act_and_the_rest_that_matters_is_f32) {
     Graph *g = run_pass(updated_network(a), "precision", F16);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
-        unsigned facts = op_info[node->op].facts;
-        if (facts & CONTRACTS)
+        unsigned traits = op_info[node->op].traits;
+        if (traits & CONTRACTS)
             ck_assert_int_eq(node->type->dtype, ACT);
-        else if ((facts & REDUCES) || node->op == OP_param ||
+        else if ((traits & REDUCES) || node->op == OP_param ||
                  node->op == OP_exp || node->op == OP_output)
             ck_assert_int_eq(node->type->dtype, F32);
     }

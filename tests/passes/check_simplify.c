@@ -127,7 +127,7 @@ static Graph *rule_graph(Arena *a, const char *body) {
 static int count_work(const Graph *g) {
     int count = 0;
     for (NodeId n = 0; n < g->count; n++)
-        count += !(op_info[g->node[n].op].facts & (LEAF | EFFECT));
+        count += !(op_info[g->node[n].op].traits & (LEAF | EFFECT));
     return count;
 }
 

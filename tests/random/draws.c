@@ -26,9 +26,9 @@ static bool has_op(const Graph *g, Op op) {
     return false;
 }
 
-static bool has_facts(const Graph *g, unsigned facts) {
+static bool has_facts(const Graph *g, unsigned traits) {
     for (NodeId n = 0; n < g->count; n++)
-        if (op_info[g->node[n].op].facts & facts)
+        if (op_info[g->node[n].op].traits & traits)
             return true;
     return false;
 }
@@ -83,7 +83,7 @@ static bool has_odd(const Drawn *d) {
 static bool has_rank_0(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++) {
         const Node *node = &d->grown->node[n];
-        if ((op_info[node->op].facts & POINTWISE) && node->type->rank == 0)
+        if ((op_info[node->op].traits & POINTWISE) && node->type->rank == 0)
             return true;
     }
     return false;
@@ -94,7 +94,7 @@ static bool has_broadcast(const Drawn *d) {
         const Node *node = &d->grown->node[n];
         for (int i = 0; i < node->num_args; i++) {
             Type t = *d->grown->node[node->arg[i]].type;
-            if ((op_info[node->op].facts & POINTWISE) && t.rank > 0 &&
+            if ((op_info[node->op].traits & POINTWISE) && t.rank > 0 &&
                 type_count(&t) < type_count(node->type))
                 return true;
         }
@@ -105,8 +105,8 @@ static bool has_broadcast(const Drawn *d) {
 static bool has_number(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++) {
         const Node *node = &d->grown->node[n];
-        unsigned facts = op_info[node->op].facts;
-        if ((facts & REDUCES) && !(facts & REDUCES_ALL) &&
+        unsigned traits = op_info[node->op].traits;
+        if ((traits & REDUCES) && !(traits & REDUCES_ALL) &&
             type_count(node->type) == 1 &&
             type_count(d->grown->node[node->arg[0]].type) > 1)
             return true;
@@ -132,7 +132,7 @@ static bool has_pixels(const Drawn *d) {
         const char *name = node->num_args
                                ? node_text(&g->node[node->arg[0]], ATTR_name)
                                : NULL;
-        if ((op_info[node->op].facts & INDEXES) && name != NULL &&
+        if ((op_info[node->op].traits & INDEXES) && name != NULL &&
             strncmp(name, "label", 5) == 0)
             return true;
     }

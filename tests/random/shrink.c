@@ -21,10 +21,10 @@ static NodeId replace(Graph *out, const Graph *g, NodeId n, Cut cut,
 }
 
 static bool fits(const Graph *g, NodeId n, Cut cut) {
-    unsigned facts = op_info[g->node[n].op].facts;
-    if (facts & (EFFECT | OPTIMIZES))
+    unsigned traits = op_info[g->node[n].op].traits;
+    if (traits & (EFFECT | OPTIMIZES))
         return cut == BY_NOTHING;
-    return !(facts & LEAF) && cut != BY_NOTHING;
+    return !(traits & LEAF) && cut != BY_NOTHING;
 }
 
 // g with node `at` cut, and without what nothing needs; NULL where it cannot
@@ -37,7 +37,7 @@ static Graph *without(const Graph *g, NodeId at, Cut cut) {
     if (!fits(g, at, cut))
         return NULL;
     for (NodeId n = g->count; n-- > 0;) {
-        bool effect = op_info[g->node[n].op].facts & (EFFECT | OPTIMIZES);
+        bool effect = op_info[g->node[n].op].traits & (EFFECT | OPTIMIZES);
         needed[n] |= effect && n != at;
         if (needed[n] && (n != at || cut == BY_OPERAND))
             for (int i = 0; i < g->node[n].num_args; i++)

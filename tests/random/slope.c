@@ -54,7 +54,7 @@ static Frozen freeze(const Graph *g, Arena *a, NodeId loss, double **leaf,
     for (NodeId n = 0; n <= loss; n++) {
         const Node *d = &g->node[n];
         bool held = d->op == OP_stop_gradient || d->op == OP_eq;
-        if (!held && n != loss && (op_info[d->op].facts & EFFECT))
+        if (!held && n != loss && (op_info[d->op].traits & EFFECT))
             continue;
         f.now[n] = held ? graph_leaf(f.g, OP_input,
                                      arena_format(a, "held %u", n), *d->type)
@@ -160,7 +160,7 @@ void slope_judge(const Graph *g, uint32_t seed, Text *report) {
     double rounding = rounding_of(&f, graph_eval(f.g, a, f.leaf, false));
     for (NodeId n = 0; n < g->count; n++) {
         NodeId param = g->node[n].num_args ? g->node[n].arg[0] : NO_NODE;
-        if (!(op_info[g->node[n].op].facts & OPTIMIZES) || param > loss)
+        if (!(op_info[g->node[n].op].traits & OPTIMIZES) || param > loss)
             continue;
         const char *name = node_text(&g->node[param], ATTR_name);
         Slopes s =

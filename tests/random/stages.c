@@ -17,7 +17,7 @@ static bool has_op(const Graph *g, Op op) {
 }
 
 static bool optimizes(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & OPTIMIZES;
+    return op_info[g->node[n].op].traits & OPTIMIZES;
 }
 
 // Whether the i-th of the params that train is frozen in a stage.  The first

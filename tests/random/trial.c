@@ -417,7 +417,7 @@ static NodeId counterpart(const Graph *g, const Graph *other, NodeId n) {
 // a state is what the step has made of it, and a constant is nowhere.
 static NodeId keeper(const Graph *g, NodeId n) {
     NodeId base = node_base(g, g->node[n].arg[0]);
-    bool leaf = op_info[g->node[base].op].facts & LEAF;
+    bool leaf = op_info[g->node[base].op].traits & LEAF;
     return leaf && g->node[n].op == OP_output ? NO_NODE : base;
 }
 

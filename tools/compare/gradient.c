@@ -19,14 +19,14 @@ static bool is_gradient(const Node *d) {
 
 // Operands of products and reductions are other tensors.
 static bool goes_on(const Graph *g, const Node *d, NodeId arg) {
-    if ((op_info[d->op].facts & CALLS) || d->op == OP_sum)
+    if ((op_info[d->op].traits & CALLS) || d->op == OP_sum)
         return false;
     return d->op == OP_slice || d->op == OP_pad ||
            type_count(g->node[arg].type) == type_count(d->type);
 }
 
 static void queue_add(Walk *w, NodeId n) {
-    if (w->met[n] || (op_info[w->g->node[n].op].facts & LEAF))
+    if (w->met[n] || (op_info[w->g->node[n].op].traits & LEAF))
         return;
     w->met[n] = true;
     w->queue[w->queued++] = n;

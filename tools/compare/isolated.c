@@ -37,7 +37,7 @@ typedef struct {
 } Cut;
 
 static bool is_leaf(const Node *d) {
-    return op_info[d->op].facts & LEAF;
+    return op_info[d->op].traits & LEAF;
 }
 
 // The recorded value that another kernel, or an earlier step, has stored.
@@ -139,7 +139,7 @@ static const void *left_of(const Snapshot *s, NodeId n) {
 // The products of a sum in a contraction; 1 for other nodes.
 static double products_of(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & CONTRACTS) || type_count(d->type) == 0)
+    if (!(op_info[d->op].traits & CONTRACTS) || type_count(d->type) == 0)
         return 1;
     const Type *a = g->node[d->arg[0]].type, *b = g->node[d->arg[1]].type;
     switch (d->op) {

@@ -60,10 +60,10 @@ static bool goes(const Node *n, Part part) {
 
 // The operand that replaces the node, or NO_NODE.
 static NodeId stand_in(const Graph *g, const Node *n) {
-    if (op_info[n->op].facts & EFFECT)
+    if (op_info[n->op].traits & EFFECT)
         return NO_NODE;
     for (int i = 0; i < n->num_args; i++)
-        if (!(op_info[g->node[n->arg[i]].op].facts & LEAF &&
+        if (!(op_info[g->node[n->arg[i]].op].traits & LEAF &&
               g->node[n->arg[i]].op != OP_input) &&
             type_is(g->node[n->arg[i]].type, n->type))
             return n->arg[i];
@@ -101,7 +101,7 @@ static Graph *graph_without(const Graph *g, Part part, int *removed) {
             now[n] = now[other];
         else if (part == PART_NORMS && keeps_statistics(g, d))
             now[n] = NO_NODE;
-        else if (op_info[d->op].facts & OPTIMIZES)
+        else if (op_info[d->op].traits & OPTIMIZES)
             now[n] = optimizer_copy(out, g, n, now, scratch);
         else
             now[n] = graph_copy(out, g, n, now);

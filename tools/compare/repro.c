@@ -32,7 +32,7 @@ static DType stored_type(const Graph *g, Type t) {
 static void input_add(Repro *r, NodeId n) {
     const Node *d = &r->g->node[n];
     const void *held =
-        op_info[d->op].facts & LEAF ? r->s->before[n] : r->s->found[n];
+        op_info[d->op].traits & LEAF ? r->s->before[n] : r->s->found[n];
     size_t bytes = (size_t)graph_bytes(r->g, d->type);
     if (held == NULL)
         return;

@@ -848,7 +848,7 @@ static const char *last_add(Builder *o, NodeId n) {
 
 static void operation_add(Builder *o, NodeId n) {
     BatchNorm norm;
-    unsigned facts = op_info[graph_node(o->g, n)->op].facts;
+    unsigned traits = op_info[graph_node(o->g, n)->op].traits;
     if (find_norm(o, n, &norm)) {
         o->name[n][CHANNELS_FIRST] = norm_add(o, n, &norm);
         return;
@@ -868,7 +868,7 @@ static void operation_add(Builder *o, NodeId n) {
     default:
         break;
     }
-    if ((facts & POINTWISE && graph_node(o->g, n)->op != OP_broadcast) ||
+    if ((traits & POINTWISE && graph_node(o->g, n)->op != OP_broadcast) ||
         graph_node(o->g, n)->op == OP_stop_gradient)
         pointwise_add(o, n);
     else
@@ -964,7 +964,7 @@ static void graph_convert(Builder *o) {
             continue;
         if (d->op == OP_output) {
             output_add(o, n);
-        } else if (op_info[d->op].facts & LEAF) {
+        } else if (op_info[d->op].traits & LEAF) {
             o->name[n][CHANNELS_LAST] = leaf_add(o, n);
             if (d->op == OP_input)
                 input_add(o, n);

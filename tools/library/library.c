@@ -27,7 +27,7 @@ bool library_is_small(const Plan *plan) {
         const Graph *g = plan->step[i].graph;
         for (NodeId n = 0; n < g->count; n++) {
             Op op = g->node[n].op;
-            if ((op_info[op].facts & CALLS) == 0)
+            if ((op_info[op].traits & CALLS) == 0)
                 continue;
             if (op != OP_conv && op != OP_matmul)
                 return false;

@@ -91,12 +91,12 @@ static int max_int(int a, int b) {
 
 int64_t operation_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    unsigned facts = op_info[d->op].facts;
-    if (facts & CALLS)
+    unsigned traits = op_info[d->op].traits;
+    if (traits & CALLS)
         return node_flops(g, n);
-    if (facts & REDUCES)
+    if (traits & REDUCES)
         return type_count(g->node[d->arg[0]].type);
-    return (facts & POINTWISE) && d->num_args > 0 ? type_count(d->type) : 0;
+    return (traits & POINTWISE) && d->num_args > 0 ? type_count(d->type) : 0;
 }
 
 // Tensor cores compute products of 16-bit operands.

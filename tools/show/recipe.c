@@ -84,7 +84,7 @@ static void rows_find(Arena *a, Recipes *r, const Graph *g) {
         } else if (d->op == OP_clip) {
             row_add(a, r, arena_format(a, "clip %s", node_text(d, ATTR_mode)),
                     d, d->arg[0]);
-        } else if (op_info[d->op].facts & OPTIMIZES) {
+        } else if (op_info[d->op].traits & OPTIMIZES) {
             optimizer_rows(a, r, g, n);
         }
     }
