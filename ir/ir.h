@@ -200,8 +200,9 @@ typedef enum {
     PLANNED = 1u << 5,   // stored nodes have offsets
 } GraphFact;
 
-// Where no device is described, plans are for as many multiprocessors as an
-// H200 has.
+// The number of blocks decides the order of partial sums.  So that a trainer
+// computes the same on every GPU, plans without a described device are for one
+// number of multiprocessors: an H200's.
 enum { GENERIC_MULTIPROCESSORS = 132, MAX_MULTIPROCESSORS = 1 << 16 };
 
 // Offsets are multiples of it, so that a kernel may read and write whole

@@ -4,8 +4,7 @@
 //   preserves  Every value stays the same.
 //   result     No composite operation is left.
 //
-// ops.def names the function that expands each of them.  Reductions keep their
-// axes as 1, so that results broadcast back.
+// ops.def names the function that expands each of them.
 #include "passes/composite.h"
 #include "passes/passes.h"
 

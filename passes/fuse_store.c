@@ -66,8 +66,9 @@ static NodeId sum_over_columns(const Facts *f, NodeId n) {
     return NO_NODE;
 }
 
-// The rows over which a kernel for node n iterates: with a sum over columns of
-// n, those that it adds.
+// The rows of the kernel that computes node n.  A sum over columns shares its
+// kernel and adds rows of C elements, so [N,H,W,C] has N H W; without one, n
+// has all dimensions but the last.
 static int64_t rows_of(const Facts *f, NodeId n) {
     NodeId sum = sum_over_columns(f, n);
     int64_t columns = sum != NO_NODE ? count_of(f, sum) : 0;
@@ -83,8 +84,9 @@ static int64_t times(const Facts *f, NodeId n, NodeId arg) {
     return once ? 1 : divide_up(demand(f, n), count);
 }
 
-// The gradient of a pool that one kernel stores and no other asks for, for each
-// node of the graph: that kernel computes each window's value once.
+// For each node, whether it is the gradient of a pool of which only one stored
+// value is computed: the kernel that stores it computes each window's value
+// once.
 static bool *find_by_window(const Facts *f, const Stored *s, Arena *a) {
     const Graph *g = f->old;
     uint32_t *uses = graph_uses(g, a);

@@ -87,5 +87,5 @@ TimeModel device_time_model(const Device *d) {
                        .device = d,
                        .launch = GPU_LAUNCH,
                        .barrier = GPU_BARRIER,
-                       .longest = LONGEST_MERGED};
+                       .max_merged_seconds = LONGEST_MERGED};
 }

@@ -110,8 +110,9 @@ const char *groups_verify(const Graph *g, Arena *a);
 // The groups in order of their nodes.  Leaves, views and outputs have none.
 Group *graph_groups(const Graph *g, Arena *a, int *count);
 
-// Finds kind and workspace of a run of nodes, of which one that reduces has its
-// space too; they follow from the operations.
+// Fills in kind and workspace from the operations of first .. last, and the
+// iteration space if one of them reduces.  Else it is that of the first output,
+// which depends on other groups.
 void group_describe(const Graph *g, Group *group);
 
 // For each node the index of its group among these, or -1.
@@ -236,10 +237,11 @@ enum { HOST_GRID = 64 };
 // four on a multiprocessor.
 int device_grid(const Graph *g);
 
-// Blocks on the device for so many shares, each of which would keep a block
-// busy: one for each multiprocessor, and more of them with four shares or more
-// each.  A block then uses the factors of channels for all of its shares, and
-// the last one has fewer partial sums to add.
+// Blocks on the device for a work of `shares` parts, each of which keeps the
+// threads of a block busy: a part each until every multiprocessor has a block,
+// then one block for each, until blocks have four parts.  A block loads the
+// factors of channels once for all of its parts, and fewer blocks leave fewer
+// partial sums.
 int64_t device_spread(const Graph *g, int64_t shares);
 
 // Blocks for a space, on the host or the device, whose columns are not divided.

@@ -62,7 +62,7 @@ static bool merge_is_refused(const MergedLaunch *m, const KernelTime *time,
                               .merged_resident = resident,
                               .seconds = alone,
                               .merged_seconds = merged};
-        if (merged > alone || alone > time_model->longest)
+        if (merged > alone || alone > time_model->max_merged_seconds)
             return true;
     }
     return false;

@@ -45,7 +45,7 @@ typedef struct {
     int blocks;     // of the launch for each multiprocessor
 } KernelTime;
 
-// With room for so many blocks on a multiprocessor.
+// The time with room for `resident` blocks on a multiprocessor.
 double kernel_seconds(const KernelTime *time, int resident);
 
 // Estimates of registers are wrong by a third for one kernel in ten: what an
@@ -63,14 +63,15 @@ typedef struct TimeModel {
     DType act;      // of activations on it
     double launch;  // seconds between two launches
     double barrier; // seconds between two kernels of a merged launch
-    double longest; // seconds of a kernel that gains from being merged
+    double max_merged_seconds; // of a kernel, alone, that may be merged
 } TimeModel;
 
-// merges: launches may be merged, see step_merges.
+// Plans a graph.  merges: kernels may share launches, as step_merges says of
+// the graph's step.
 GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
 
-// Cuts merged launches between kernels that the described device, if there is
-// one, does better to launch one by one.
+// Divides merged launches where the described device, if there is one, is
+// faster with separate launches.
 void plan_merges_by_time(GraphPlan *p, const TimeModel *time_model, Arena *a);
 
 // Appends the plan in lines that begin with #.
@@ -114,7 +115,8 @@ typedef struct Plan {
     const char *not_decoded; // why a model of texts has no decode step, or NULL
 } Plan;
 
-// Bytes of the arena of one process that runs all shards.
+// Bytes of the arena of a process that runs all shards: in lockstep, each
+// further one has its own memory from the terms on.
 int64_t plan_process_bytes(const Plan *p);
 
 // The step of that name, or NULL; its graph, or NULL.

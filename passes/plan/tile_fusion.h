@@ -23,9 +23,9 @@ typedef struct {
     int kernel;                  // which group is the epilogue; -1: none
     int pool;                    // which group pools the result; -1: none
     int prologue[TILE_OPERANDS]; // which group is the prologue; -1: none
-    int windows[TILE_OPERANDS];  // which group computes the operand of windows
-                                // of other tensors; -1: none.  As a prologue it
-                                // would compute each element once for each tap.
+    // Which group computes the operand by a window, a slice or the like; -1:
+    // none.  As a prologue it would compute each element once for each tap.
+    int windows[TILE_OPERANDS];
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
@@ -59,11 +59,13 @@ typedef struct {
 // The result or an operand of a contraction as `batch` matrices.
 typedef struct {
     int64_t batch, rows, columns;
-    const Type *image; // an operand's, of which tensors may be pooled; or NULL
+    const Type *image; // [N,H,W,C] of an operand, which may be computed from
+                       // pooled images; or NULL
 } TileSpace;
 
-// The extents of a tensor that broadcasts to it: of each of the three, whole or
-// 1; and the rows and columns of pixels that share an element of a pooled one.
+// How a tensor broadcasts to a space: whether it has all of the batch, the rows
+// and the columns, or one of each; and of a pooled image, the rows and columns
+// of pixels that share an element, else 1.
 typedef struct {
     bool whole[3];
     int64_t window[2];

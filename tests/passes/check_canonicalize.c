@@ -1,5 +1,5 @@
-// Early: layers keep their values, and gradients that are zero are not
-// computed.
+// Canonicalization: layers keep their values, and gradients that are zero are
+// not computed.
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 

@@ -115,7 +115,7 @@ START_TEST(a_merge_that_costs_loads_in_flight_is_left_out) {
     const int kept[] = {1, 0, 0};
     Arena *a = arena_new();
     Graph *g = kernels(a, 3, 1);
-    TimeModel time_model = {.times = small_device, .longest = 100};
+    TimeModel time_model = {.times = small_device, .max_merged_seconds = 100};
     for (int i = 0; i < 3; i++) {
         GraphPlan *p = graph_plan(g, true, a);
         time_model.device = &latency[i];
@@ -142,7 +142,7 @@ static const KernelTime *long_kernel(const TimeModel *time_model,
 START_TEST(a_merged_launch_is_cut_at_a_long_kernel) {
     Arena *a = arena_new();
     GraphPlan *p = graph_plan(kernels(a, 5, 1), true, a);
-    TimeModel time_model = {.times = long_kernel, .longest = 2};
+    TimeModel time_model = {.times = long_kernel, .max_merged_seconds = 2};
     ck_assert_int_eq(p->merged.count, 1);
     plan_merges_by_time(p, &time_model, a);
     ck_assert_int_eq(p->merged.count, 2);
