@@ -31,17 +31,13 @@ typedef struct {
     const PassOptions *options;
 } Rewrite;
 
-static const Node *at(const Rewrite *e, NodeId n) {
-    return &e->old->node[n];
-}
-
 // ---- a bias before batch_norm ----
 
 static bool reduces_all_but_channels(const Rewrite *e, NodeId n) {
-    const Node *d = at(e, n);
+    const Node *d = graph_node(e->old, n);
     if (d->op != OP_sum && d->op != OP_var)
         return false;
-    int rank = at(e, d->arg[0])->type->rank;
+    int rank = graph_node(e->old, d->arg[0])->type->rank;
     bool kept = node_attr(d, ATTR_axes)->count == rank - 1;
     for (int i = 0; i < rank - 1; i++)
         kept &= node_ints(d, ATTR_axes, i, -1) == i;
@@ -51,9 +47,10 @@ static bool reduces_all_but_channels(const Rewrite *e, NodeId n) {
 // The operand of an addition that is a param for each channel of the other one,
 // 0 or 1; -1 for none.
 static int bias_of(const Rewrite *e, NodeId n) {
-    const Node *d = at(e, n);
+    const Node *d = graph_node(e->old, n);
     for (int i = 0; d->op == OP_add && i < 2; i++) {
-        const Node *b = at(e, d->arg[i]), *x = at(e, d->arg[1 - i]);
+        const Node *b = graph_node(e->old, d->arg[i]),
+                   *x = graph_node(e->old, d->arg[1 - i]);
         if (b->op == OP_param && b->type->rank == 1 && d->type->rank > 1 &&
             b->type->dim[0] == d->type->dim[d->type->rank - 1] &&
             type_has_shape(x->type, d->type))
@@ -64,7 +61,8 @@ static int bias_of(const Rewrite *e, NodeId n) {
 
 // Whether the node normalizes the values of which it takes mean and variance.
 static bool normalizes_itself(const Rewrite *e, NodeId n) {
-    return at(e, n)->op == OP_batch_norm && at(e, n)->num_args == 3;
+    return graph_node(e->old, n)->op == OP_batch_norm &&
+           graph_node(e->old, n)->num_args == 3;
 }
 
 // Bias additions that batch_norm and its statistics alone read.  One of which
@@ -74,10 +72,10 @@ static void find_cancelled(Rewrite *e) {
     for (NodeId n = 0; n < old->count; n++)
         e->cancelled[n] = bias_of(e, n) >= 0;
     for (NodeId n = 0; n < old->count; n++)
-        for (int i = 0; i < at(e, n)->num_args; i++) {
+        for (int i = 0; i < graph_node(e->old, n)->num_args; i++) {
             bool normalised = normalizes_itself(e, n) && i == 0;
             if (!normalised && !reduces_all_but_channels(e, n))
-                e->cancelled[at(e, n)->arg[i]] = false;
+                e->cancelled[graph_node(e->old, n)->arg[i]] = false;
         }
     for (NodeId n = 0; n < old->count; n++)
         e->cancelled[n] =
@@ -86,7 +84,8 @@ static void find_cancelled(Rewrite *e) {
 
 // The reduction or normalisation of y + bias, from y.
 static NodeId without_bias(Rewrite *e, NodeId n) {
-    const Node *d = at(e, n), *addition = at(e, d->arg[0]);
+    const Node *d = graph_node(e->old, n),
+               *addition = graph_node(e->old, d->arg[0]);
     int bias = bias_of(e, d->arg[0]);
     NodeId arg[3];
     for (int i = 0; i < d->num_args; i++)
@@ -109,28 +108,30 @@ static NodeId without_bias(Rewrite *e, NodeId n) {
 // with the addition of a product, as those for ghost batches and for evaluation
 // do.
 static bool is_normalised(const Rewrite *e, NodeId n) {
-    const Node *d = at(e, n);
+    const Node *d = graph_node(e->old, n);
     if (d->op == OP_reshape)
         return is_normalised(e, d->arg[0]);
     if (d->op == OP_add)
-        return at(e, d->arg[0])->op == OP_mul || at(e, d->arg[1])->op == OP_mul;
+        return graph_node(e->old, d->arg[0])->op == OP_mul ||
+               graph_node(e->old, d->arg[1])->op == OP_mul;
     return d->op == OP_batch_norm;
 }
 
 static bool pools_relu(const Rewrite *e, NodeId n) {
-    if (at(e, n)->op != OP_max_pool)
+    if (graph_node(e->old, n)->op != OP_max_pool)
         return false;
-    NodeId relu = at(e, n)->arg[0];
-    return at(e, relu)->op == OP_relu && e->uses[relu] == 1 &&
-           !is_normalised(e, at(e, relu)->arg[0]);
+    NodeId relu = graph_node(e->old, n)->arg[0];
+    return graph_node(e->old, relu)->op == OP_relu && e->uses[relu] == 1 &&
+           !is_normalised(e, graph_node(e->old, relu)->arg[0]);
 }
 
 static NodeId pool_first(Rewrite *e, NodeId n) {
-    NodeId relu = at(e, n)->arg[0], arg = e->now[at(e, relu)->arg[0]];
-    Node pool = *at(e, n);
+    NodeId relu = graph_node(e->old, n)->arg[0],
+           arg = e->now[graph_node(e->old, relu)->arg[0]];
+    Node pool = *graph_node(e->old, n);
     pool.arg = &arg;
     NodeId pooled = graph_add(e->g, pool);
-    e->g->origin = at(e, relu)->from;
+    e->g->origin = graph_node(e->old, relu)->from;
     return graph_op1(e->g, OP_relu, pooled);
 }
 
@@ -139,11 +140,11 @@ static NodeId pool_first(Rewrite *e, NodeId n) {
 // The batch_norm that max_pool n pools, by itself or through a relu; NO_NODE:
 // none, or others read it.
 static NodeId norm_of(const Rewrite *e, NodeId n) {
-    if (at(e, n)->op != OP_max_pool)
+    if (graph_node(e->old, n)->op != OP_max_pool)
         return NO_NODE;
-    NodeId x = at(e, n)->arg[0];
-    if (at(e, x)->op == OP_relu && e->uses[x] == 1)
-        x = at(e, x)->arg[0];
+    NodeId x = graph_node(e->old, n)->arg[0];
+    if (graph_node(e->old, x)->op == OP_relu && e->uses[x] == 1)
+        x = graph_node(e->old, x)->arg[0];
     return normalizes_itself(e, x) && e->uses[x] == 1 ? x : NO_NODE;
 }
 
@@ -151,7 +152,7 @@ static NodeId norm_of(const Rewrite *e, NodeId n) {
 // the scale is positive, and that of the smallest x where it is negative.
 static NodeId norm_pooled(Rewrite *e, NodeId n, NodeId norm) {
     Graph *g = e->g;
-    Node pool = *at(e, n), y = g->node[e->now[norm]];
+    Node pool = *graph_node(e->old, n), y = g->node[e->now[norm]];
     NodeId arg[4] = {y.arg[0], y.arg[1], y.arg[2]};
     NodeId is_negative = graph_op2(g, OP_lt, arg[1], graph_number(g, 0));
     NodeId sign = graph_op3(g, OP_select, is_negative, graph_number(g, -1),
@@ -163,7 +164,7 @@ static NodeId norm_pooled(Rewrite *e, NodeId n, NodeId norm) {
     y.num_args = 4;
     g->origin = y.from;
     NodeId result = graph_add(g, y);
-    const Node *relu = at(e, at(e, n)->arg[0]);
+    const Node *relu = graph_node(e->old, graph_node(e->old, n)->arg[0]);
     if (relu->op != OP_relu)
         return result;
     g->origin = relu->from;
@@ -179,7 +180,7 @@ static int64_t unread_rows(const Rewrite *e, const Node *d, int axis) {
         (d->type->dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
         node_ints(d, ATTR_window, axis - 1, 1) -
         node_ints(d, ATTR_pad, 2 * (axis - 1), 0);
-    int64_t unread = at(e, d->arg[0])->type->dim[axis] - end;
+    int64_t unread = graph_node(e->old, d->arg[0])->type->dim[axis] - end;
     return unread > 0 && d->type->dim[axis] > 0 ? unread : 0;
 }
 
@@ -194,10 +195,10 @@ static int64_t end_pad(const Rewrite *e, const Node *c, const Node *d,
 }
 
 static bool leaves_rows_unread(const Rewrite *e, NodeId n) {
-    const Node *d = at(e, n);
+    const Node *d = graph_node(e->old, n);
     if (d->op != OP_max_pool && d->op != OP_avg_pool)
         return false;
-    const Node *c = at(e, d->arg[0]);
+    const Node *c = graph_node(e->old, d->arg[0]);
     return c->op == OP_conv && e->uses[d->arg[0]] == 1 &&
            (end_pad(e, c, d, 1) != node_ints(c, ATTR_pad, 1, 0) ||
             end_pad(e, c, d, 2) != node_ints(c, ATTR_pad, 3, 0));
@@ -205,7 +206,7 @@ static bool leaves_rows_unread(const Rewrite *e, NodeId n) {
 
 // The pool of a convolution with less padding at its end.
 static NodeId pool_cropped(Rewrite *e, NodeId n) {
-    const Node *d = at(e, n), *c = at(e, d->arg[0]);
+    const Node *d = graph_node(e->old, n), *c = graph_node(e->old, d->arg[0]);
     int64_t pad[4];
     for (int i = 0; i < 4; i++)
         pad[i] = i % 2 ? end_pad(e, c, d, (i + 1) / 2)
@@ -236,7 +237,7 @@ Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
                  .options = o};
     find_cancelled(&e);
     for (NodeId n = 0; n < g->count; n++) {
-        const Node *d = at(&e, n);
+        const Node *d = graph_node(g, n);
         e.g->origin = d->from;
         if (d->num_args > 0 && e.cancelled[d->arg[0]])
             e.now[n] = without_bias(&e, n);
