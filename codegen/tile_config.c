@@ -67,8 +67,9 @@ static const Generation *generation_of(int capability) {
 static double undescribed_seconds(const Launches *l, const TileKernel *k,
                                   const TileConfig *c, const struct Device *d) {
     (void)l, (void)k, (void)d;
-    enum { PROCESSORS = 132 };
-    return c->flops / (c->grid < PROCESSORS ? c->grid : PROCESSORS);
+    return c->flops / (c->grid < GENERIC_MULTIPROCESSORS
+                           ? c->grid
+                           : GENERIC_MULTIPROCESSORS);
 }
 
 static const TileModel undescribed = {
@@ -190,28 +191,28 @@ static double count_instructions(const TileSchedule *s) {
 static TileConfig config_of(const TileSchedule *s, TileSizes size, int parts,
                             int swizzle) {
     enum { BLOCK_WARPS = 8 }; // of the blocks that costs are of
-    TileSchedule own = *s;
+    TileSchedule copy = *s;
     TileConfig c = {.rows = size.rows,
                     .columns = size.columns,
                     .depth = size.depth,
                     .warps = size.warps,
                     .parts = parts,
                     .swizzle = swizzle};
-    tile_apply(&own, &c);
-    int64_t tiles = tile_count(&own);
-    double steps = (double)tiles * steps_of(&own) * size.depth;
+    tile_apply(&copy, &c);
+    int64_t tiles = tile_count(&copy);
+    double steps = (double)tiles * steps_of(&copy) * size.depth;
     c.grid = (int)(tiles * parts);
-    c.sum_grid = (int)tile_sum_blocks(&own);
-    c.workspace = tile_workspace(&own);
+    c.sum_grid = (int)tile_sum_blocks(&copy);
+    c.workspace = tile_workspace(&copy);
     c.flops = 2 * steps * size.rows * size.columns;
     c.elements[0] = steps * size.rows;
     c.elements[1] = steps * size.columns;
-    c.down = divide_up(own.cover.rows, size.rows);
-    c.across = divide_up(own.cover.columns, size.columns);
+    c.down = divide_up(copy.cover.rows, size.rows);
+    c.across = divide_up(copy.cover.columns, size.columns);
     c.matrices = tiles / (c.down * c.across);
     c.taps = s->load == WEIGHT_GRAD ? c.matrices / s->groups : 1;
     c.cost.issue[ISSUE_FLOAT] =
-        count_instructions(&own) * size.warps / BLOCK_WARPS;
+        count_instructions(&copy) * size.warps / BLOCK_WARPS;
     return c;
 }
 
@@ -283,10 +284,10 @@ typedef struct {
 static void take_faster(const Search *s, const TileConfig *c, TileConfig *best,
                         double *seconds) {
     static const double CLEARLY = 0.99;
-    double own = seconds_of(s->m, s->l, s->k, c);
-    if (*seconds == 0 || own < CLEARLY * *seconds) {
+    double found = seconds_of(s->m, s->l, s->k, c);
+    if (*seconds == 0 || found < CLEARLY * *seconds) {
         *best = *c;
-        *seconds = own;
+        *seconds = found;
     }
 }
 

@@ -333,38 +333,40 @@ static int step_take(Arena *a, const Launches *l, bool all,
 
 // A merged launch without one of its kernels is not taken, but parts of it may
 // be.
-static void split_merges(Arena *a, const TileFusions *f, const Selected *j,
-                         double *seconds) {
-    const LibraryFusions *r = &j->plan->fusions;
-    bool *replaced = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
-    for (int k = 0; k < r->num_groups; k++)
+static void split_merges(Arena *a, const TileFusions *f,
+                         const Selected *selected, double *seconds) {
+    const LibraryFusions *fusions = &selected->plan->fusions;
+    bool *replaced = ARENA_ARRAY(a, (size_t)fusions->num_groups + 1, bool);
+    for (int k = 0; k < fusions->num_groups; k++)
         replaced[k] = tile_replaces(f, k);
-    const bool *merged = merged_taken(&j->merges, r, j->fused, replaced, a);
-    for (int i = 0; i < j->merges.count; i++) {
-        const MergedLaunch *m = &j->merges.launch[i];
-        double more = (j->merged[i] - merged[i]) * (GPU_LAUNCH - GPU_BARRIER);
+    const bool *merged =
+        merged_taken(&selected->merges, fusions, selected->fused, replaced, a);
+    for (int i = 0; i < selected->merges.count; i++) {
+        const MergedLaunch *m = &selected->merges.launch[i];
+        double more =
+            (selected->merged[i] - merged[i]) * (GPU_LAUNCH - GPU_BARRIER);
         for (int k = m->first + 1; k < m->first + m->count; k++)
             seconds[k] += more;
     }
 }
 
-void tile_seconds(Arena *a, const Launches *l, const Selected *j,
+void tile_seconds(Arena *a, const Launches *l, const Selected *selected,
                   double *seconds) {
-    const Device *d = j->device;
+    const Device *d = selected->device;
     GraphPlan plan = *l->plan; // whose fusions it takes
-    Launches own = *l;
+    Launches with_tiles = *l;
     const TileFusions *f = &plan.tiles;
     if (f->count == 0)
         return;
-    own.plan = &plan;
+    with_tiles.plan = &plan;
     plan.tiles.fusion = ARENA_ARRAY(a, (size_t)f->count, TileFusion);
     memcpy(plan.tiles.fusion, l->plan->tiles.fusion,
            (size_t)f->count * sizeof *f->fusion);
     const TileModel model = tile_model(d);
     const TileModels models = {&model, 1};
-    step_take(a, &own, false, &models);
-    const TileKernel *k = codegen_tile_kernels(&own, &models, a);
-    split_merges(a, f, j, seconds);
+    step_take(a, &with_tiles, false, &models);
+    const TileKernel *k = codegen_tile_kernels(&with_tiles, &models, a);
+    split_merges(a, f, selected, seconds);
     for (int i = 0; i < f->count; i++) {
         const TileFusion *fusion = &f->fusion[i];
         if (!fusion->taken)
@@ -374,7 +376,7 @@ void tile_seconds(Arena *a, const Launches *l, const Selected *j,
         if (fusion->pool >= 0)
             seconds[fusion->pool] = 0;
         seconds[fusion->call >= 0 ? fusion->call : fusion->kernel] =
-            tile_time(&own, &k[i], d).tile;
+            tile_time(&with_tiles, &k[i], d).tile;
     }
     for (int i = 0; i < f->num_prologues; i++)
         if (tile_skips(f, i))
@@ -486,14 +488,17 @@ static bool ir_write(const char *path, const RtCode *code) {
     return f && fclose(f) == 0 && good;
 }
 
-static void ir_make(const TileToolchain *t, Attempt *m) {
+static void ir_make(const TileToolchain *t, Attempt *attempt) {
     RtCode ir = {0};
-    m->is_cached = rt_tile_cached(t->nvrtc, m->text, m->arch, &m->code);
-    if (m->is_cached)
+    attempt->is_cached =
+        rt_tile_cached(t->nvrtc, attempt->text, attempt->arch, &attempt->code);
+    if (attempt->is_cached)
         return;
-    m->failed = !rt_tile_ir(t->nvrtc, m->text, m->arch, &ir, &m->error) ||
-                (!ir_write(m->ir, &ir) &&
-                 !rt_fail(&m->error, EXIT_IO, "cannot write %s", m->ir));
+    attempt->failed =
+        !rt_tile_ir(t->nvrtc, attempt->text, attempt->arch, &ir,
+                    &attempt->error) ||
+        (!ir_write(attempt->ir, &ir) &&
+         !rt_fail(&attempt->error, EXIT_IO, "cannot write %s", attempt->ir));
     free(ir.bytes);
 }
 
@@ -523,14 +528,16 @@ static void ir_make_all(Arena *a, Jobs *jobs) {
 }
 
 static Process assembler(Arena *a, const char *folder, const TileToolchain *t,
-                         const Attempt *m) {
-    Process p = {
-        .words = {.a = a}, .folder = folder, .out = m->log, .log = m->log};
+                         const Attempt *attempt) {
+    Process p = {.words = {.a = a},
+                 .folder = folder,
+                 .out = attempt->log,
+                 .log = attempt->log};
     const char *const word[] = {
-        "env",       arena_format(a, "CUDA_HOME=%s", t->root),
-        t->tileiras, arena_format(a, "--gpu-name=sm_%d", m->arch),
-        m->ir,       "-o",
-        m->cubin,    NULL};
+        "env",          arena_format(a, "CUDA_HOME=%s", t->root),
+        t->tileiras,    arena_format(a, "--gpu-name=sm_%d", attempt->arch),
+        attempt->ir,    "-o",
+        attempt->cubin, NULL};
     words_add_all(&p.words, word);
     return p;
 }
@@ -561,21 +568,23 @@ static void assemble_all(Arena *a, const char *folder, Jobs *jobs) {
     Attempt **of = ARENA_ARRAY(a, (size_t)jobs->num_attempts + 1, Attempt *);
     int count = 0;
     for (int i = 0; i < jobs->num_attempts; i++) {
-        Attempt *m = &jobs->attempt[i];
-        if (m->is_cached || m->failed)
+        Attempt *attempt = &jobs->attempt[i];
+        if (attempt->is_cached || attempt->failed)
             continue;
-        of[count] = m;
-        p[count++] = assembler(a, folder, jobs->toolchain, m);
+        of[count] = attempt;
+        p[count++] = assembler(a, folder, jobs->toolchain, attempt);
     }
     processes_run(p, count);
     for (int i = 0; i < count; i++) {
-        Attempt *m = of[i];
-        m->failed = p[i].status != 0 || !cubin_read(m->cubin, &m->code);
-        if (m->failed)
-            rt_fail(&m->error, EXIT_DEVICE, "tileiras %s: %s",
-                    ended_how(a, p[i].status), log_line(a, m->log));
+        Attempt *attempt = of[i];
+        attempt->failed =
+            p[i].status != 0 || !cubin_read(attempt->cubin, &attempt->code);
+        if (attempt->failed)
+            rt_fail(&attempt->error, EXIT_DEVICE, "tileiras %s: %s",
+                    ended_how(a, p[i].status), log_line(a, attempt->log));
         else
-            rt_tile_keep(jobs->toolchain->nvrtc, m->text, m->arch, &m->code);
+            rt_tile_keep(jobs->toolchain->nvrtc, attempt->text, attempt->arch,
+                         &attempt->code);
     }
 }
 
@@ -626,24 +635,24 @@ static void round_plan(Arena *a, const char *folder, Jobs *jobs) {
 
 // Keeps code that does not spill, else the code that spills least.  The error
 // of a candidate counts only if all fail.
-static void keep(const Jobs *jobs, Job *job, const Attempt *m) {
+static void keep(const Jobs *jobs, Job *job, const Attempt *attempt) {
     if (job->done) {
-        free(m->code.bytes);
+        free(attempt->code.bytes);
         return;
     }
-    if (m->failed) {
-        job->error = m->error;
+    if (attempt->failed) {
+        job->error = attempt->error;
         return;
     }
-    uint32_t frame = tile_frame(&m->code);
+    uint32_t frame = tile_frame(&attempt->code);
     if (job->count > 0 && frame < job->frame) {
         free(job->kept[--job->count].bytes);
     } else if (job->count > 0 && frame > 0) {
-        free(m->code.bytes);
+        free(attempt->code.bytes);
         return;
     }
-    job->kept[job->count] = m->code;
-    job->config[job->count++] = m->config;
+    job->kept[job->count] = attempt->code;
+    job->config[job->count++] = attempt->config;
     job->frame = frame;
     job->done = frame == 0 && job->count == jobs->wanted;
 }
