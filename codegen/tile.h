@@ -119,6 +119,12 @@ void tile_rank(TileKernel *k, const Launches *l, const TileModels *models,
 
 // ---- tile_value.c ----
 
+// Values that the column reductions of one tensor share: a block's rows of it,
+// their sums, and the sums over all blocks.
+typedef struct {
+    const Expr *rows, *sum, *total;
+} TileColumns;
+
 // Emits the values of a kernel as tiles.  The extents of one are those of its
 // tensor in a tile of rows and columns: of each of the two, whole or 1.
 typedef struct TileValues {
@@ -144,6 +150,7 @@ typedef struct TileValues {
     const Expr *(*compute)(struct TileValues *v, NodeId n);
     Block *to;          // which statements are added to
     const Expr **value; // of each node that has one
+    TileColumns *columns; // of each slot of a sum; NULL: none is reduced
 } TileValues;
 
 // Without what differs between prologues, epilogues and attention.  s is NULL

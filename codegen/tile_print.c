@@ -292,19 +292,19 @@ static void print_gathered(Text *t, const TileSchedule *s, int operand,
         print_prologue(t, s, operand, "K", "N", false);
 }
 
+#define PIXEL_INSIDE "(y >= 0) && (y < H) && (x >= 0) && (x < W)"
+
+// A condition on indices below n, but for whole tiles of so many.
+static const char *below(int64_t n, int size, const char *condition) {
+    return n % size == 0 ? "" : condition;
+}
+
 // Loads the pixels y, x of an image, those of rows that are inside.
 static void print_gather(Text *t, const TileSchedule *s, const char *inside,
                          const char *tail) {
-    text_add(t,
-             "        const auto inside = %s && (y >= 0) && (y < H) && "
-             "(x >= 0) && (x < W);\n",
-             inside);
+    text_add(t, "        const auto inside = %s%s;\n", inside, PIXEL_INSIDE);
     print_gathered(t, s, 0, group_text(s),
                    arena_format(t->arena, "inside%s", tail), "inside");
-}
-
-static const char *depth_tail(const TileSchedule *s) {
-    return s->depth % s->size.depth != 0 ? " && (c < K)" : "";
 }
 
 // Weights of a gradient: [K][R * S][N] of each group.
@@ -338,7 +338,9 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
     text_add(t, "        const auto y = h + tap / S%s, x = w + tap %% S%s;\n",
              times_text(t->arena, s->window.dilation[0]),
              times_text(t->arena, s->window.dilation[1]));
-    print_gather(t, s, "(m < M)", flat ? " && (k < K)" : depth_tail(s));
+    print_gather(
+        t, s, below(s->cover.rows, s->size.rows, "(m < M) && "),
+        below(s->depth, s->size.depth, flat ? " && (k < K)" : " && (c < K)"));
     if (flat)
         print_operand(t, s, "b", true, "K", "N", "i", "nb");
     else if (s->load == WINDOW_GRAD)
@@ -444,7 +446,8 @@ static void print_strided_loop(Text *t, const TileSchedule *s) {
              "        const auto c = iota_row<BK>() + kb * BK;\n"
              "        const auto y = h - r%s, x = w - s%s;\n",
              times_text(a, axis[0].back), times_text(a, axis[1].back));
-    print_gather(t, s, "is_pixel", depth_tail(s));
+    print_gather(t, s, "is_pixel && ",
+                 below(s->depth, s->size.depth, " && (c < K)"));
     print_weights(t, s,
                   arena_format(a, "(r0 + r%s) * S + s0 + s%s",
                                times_text(a, axis[0].every),
@@ -473,9 +476,10 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
              times_text(a, w->stride[0]), signed_text(a, w->pad[0]), tap,
              times_text(a, w->dilation[0]), times_text(a, w->stride[1]),
              signed_text(a, w->pad[1]), tap, times_text(a, w->dilation[1]));
-    const char *inside =
-        "(k < K) && (y >= 0) && (y < H) && (x >= 0) && (x < W)";
-    text_add(t, "        const auto inside = %s && (c < N);\n", inside);
+    const char *inside = arena_format(
+        a, "%s" PIXEL_INSIDE, below(s->depth, s->size.depth, "(k < K) && "));
+    text_add(t, "        const auto inside = %s%s;\n", inside,
+             below(s->cover.columns, s->size.columns, " && (c < N)"));
     if (s->operand[0].kernel != NULL)
         print_computed(t, s, 0, "K", "M", "i", "mb", false, true);
     else

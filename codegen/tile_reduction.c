@@ -36,48 +36,46 @@ static const Expr *rows_within(TileValues *v, const Expr *x) {
                      (const Expr *[]){x, x_name(v->a, "mb")});
 }
 
-// A node that reduces the same tensor may have stored the sum.
-static bool is_first(const TileValues *v, NodeId n) {
-    const Group *group = v->kernel->group;
-    for (NodeId m = group->first; m < n; m++)
-        if ((op_info[v->g->node[m].op].traits & REDUCES) &&
-            v->g->node[m].arg[0] == v->g->node[n].arg[0])
-            return false;
-    return true;
-}
-
 static void leave_partials(TileValues *v, NodeId n, TileSlots slots) {
     const Node *d = &v->g->node[n];
-    const Expr *mb = x_name(v->a, "mb");
-    const Expr *x =
-        tile_declare(v, d->arg[0], rows_within(v, tile_value(v, d->arg[0])));
-    const Expr *sum =
-        tile_declare(v, n, tile_call_with(v, "column_sums<BM, BN>", x));
-    if (is_first(v, n))
-        store_partial(v, n, sum, slots.sum);
+    TileColumns *columns = &v->columns[slots.sum];
+    if (columns->sum == NULL) {
+        columns->rows = tile_declare(v, d->arg[0],
+                                     rows_within(v, tile_value(v, d->arg[0])));
+        columns->sum = tile_declare(
+            v, n, tile_call_with(v, "column_sums<BM, BN>", columns->rows));
+        store_partial(v, n, columns->sum, slots.sum);
+    }
     if (d->op == OP_var)
         store_partial(v, n,
                       tile_call(v, "column_squares<M, BM, BN>", 3,
-                                (const Expr *[]){x, sum, mb}),
+                                (const Expr *[]){columns->rows, columns->sum,
+                                                 x_name(v->a, "mb")}),
                       slots.squares);
 }
 
 static void add_partials(TileValues *v, NodeId n, TileSlots slots) {
+    const Node *d = &v->g->node[n];
     const Expr *partial = x_name(v->a, "partial"), *nb = x_name(v->a, "nb");
-    const Expr *sum = x_number(v->a, slots.sum), *zero = x_number(v->a, 0), *x;
+    const Expr *sum = x_number(v->a, slots.sum), *zero = x_number(v->a, 0);
+    TileColumns *columns = &v->columns[slots.sum];
     Block *before = v->to;
     v->to = &v->s->sums;
-    if (v->g->node[n].op == OP_var)
-        x = tile_call(
-            v, "variance_of_columns<SLOTS, MB, N, M, BM, BR, BN>", 4,
-            (const Expr *[]){partial, sum, x_number(v->a, slots.squares), nb});
-    else
-        x = tile_call(v,
+    if (columns->total == NULL)
+        columns->total = tile_declare(
+            v, n,
+            tile_call(v,
                       has_residues(v)
                           ? "sums_of_columns<SLOTS, Z * MB, N, BR, BN>"
                           : "sums_of_columns<SLOTS, MB, N, BR, BN>",
-                      3, (const Expr *[]){partial, sum, nb});
-    x = tile_declare(v, n, x);
+                      3, (const Expr *[]){partial, sum, nb}));
+    const Expr *x = columns->total;
+    if (d->op == OP_var)
+        x = tile_declare(
+            v, n,
+            tile_call(v, "variance_of_columns<SLOTS, MB, N, M, BM, BR, BN>", 5,
+                      (const Expr *[]){partial, columns->total, sum,
+                                       x_number(v->a, slots.squares), nb}));
     tile_statement(
         v, (Stmt){.kind = S_CALL,
                   .node = n,
@@ -90,6 +88,8 @@ static void add_partials(TileValues *v, NodeId n, TileSlots slots) {
 void tile_reduction(TileValues *v, NodeId n) {
     TileSlots slots = tile_slots(v->g, v->kernel->group, n);
     v->s->slots = tile_slots(v->g, v->kernel->group, NO_NODE).count;
+    if (v->columns == NULL)
+        v->columns = ARENA_ARRAY(v->a, (size_t)v->s->slots, TileColumns);
     leave_partials(v, n, slots);
     add_partials(v, n, slots);
 }

@@ -157,11 +157,11 @@ __tile__ auto where(C condition, Number a, ct::tile<E, S> b) {
 // Elements of so many bits, the first of a byte in its lowest ones.
 template <int M, int N, int Bits, class Tile> __tile__ auto pack(Tile x) {
     constexpr int of_byte = 8 / Bits;
-    const auto place = ct::exp2(
-        to_float(ct::iota<ct::tile<int, ct::shape<of_byte>>>() * Bits));
-    const auto parts =
-        ct::reshape<ct::shape<M, N / of_byte, of_byte>>(to_float(x)) *
-        ct::reshape<ct::shape<1, 1, of_byte>>(place);
+    const auto place = ct::reshape<ct::shape<1, 1, of_byte>>(
+        ct::iota<ct::tile<int, ct::shape<of_byte>>>() * Bits);
+    const auto parts = ct::reshape<ct::shape<M, N / of_byte, of_byte>>(
+                           ct::element_cast<int>(x))
+                       << place;
     return ct::element_cast<unsigned char>(ct::sum<2>(parts));
 }
 
@@ -200,7 +200,8 @@ __tile__ auto column_squares(Tile x, Sums sums, int i) {
 }
 
 // The sums of tile nb of N columns, from P partial sums of each of them, BR at
-// a time; and their variances, from those of M rows in tiles of BM.
+// a time; and from these totals and the sums of squares the variances of M rows
+// in tiles of BM.
 template <int SLOTS, int P, int N, int BR, int BN>
 __tile__ auto sums_of_columns(const float *p, int slot, int nb) {
     auto sums = full<1, BN>(0.0f);
@@ -210,11 +211,10 @@ __tile__ auto sums_of_columns(const float *p, int slot, int nb) {
     }
     return sums;
 }
-template <int SLOTS, int P, int N, int M, int BM, int BR, int BN>
-__tile__ auto variance_of_columns(const float *p, int slot, int squares,
-                                  int nb) {
-    const auto means =
-        sums_of_columns<SLOTS, P, N, BR, BN>(p, slot, nb) * (1.0f / M);
+template <int SLOTS, int P, int N, int M, int BM, int BR, int BN, class Tile>
+__tile__ auto variance_of_columns(const float *p, Tile totals, int slot,
+                                  int squares, int nb) {
+    const auto means = totals * (1.0f / M);
     auto sums = full<1, BN>(0.0f);
     NO_UNROLL(i, (P + BR - 1) / BR) {
         const auto left = to_float(M - (iota_column<BR>() + i * BR) * BM);
