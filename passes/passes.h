@@ -161,6 +161,9 @@ PassFunction pass_expand;
 // ---- direct_conv.c: convolutions of few numbers as products ----
 PassFunction pass_direct_conv;
 
+// ---- direct_matmul.c: small matrix products as products and sums ----
+PassFunction pass_direct_matmul;
+
 // ---- conv_reductions.c: conv-backward reductions ----
 PassFunction pass_conv_reductions;
 

@@ -37,6 +37,10 @@ const Pass standard_passes[] = {
      "direct (im2col-free) computation of small convolutions inside their "
      "consumers",
      NULL},
+    {"direct_matmul", pass_direct_matmul, PRIMITIVE, 0, false,
+     "direct computation of small matrix products by kernels of a described "
+     "GPU",
+     NULL},
     {"conv_reductions", pass_conv_reductions, PRIMITIVE, 0, false,
      "conv-backward reductions: bias gradients from the weight gradient's "
      "call",

@@ -69,6 +69,8 @@ PassOptions graph_options(const Arguments *arguments) {
                      .act = F32,
                      .rematerialize = true,
                      .memory = arguments->memory,
+                     .multiprocessors = arguments->multiprocessors,
+                     .time_model = arguments->time_model,
                      .level = 1,
                      .reuse = true,
                      .deep_verify = true};
@@ -76,6 +78,7 @@ PassOptions graph_options(const Arguments *arguments) {
         o.level = arguments->level[0] - '0';
     if (arguments->act)
         dtype_find(arguments->act, strlen(arguments->act), &o.act);
+    o.time_model.act = o.act;
     if (arguments->rewrite_limit.given)
         o.rewrite_limit = &arguments->rewrite_limit.value;
     return o;

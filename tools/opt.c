@@ -3,6 +3,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 #include "codegen/codegen.h"
+#include "tools/device.h"
 #include "tools/tools.h"
 
 #include <string.h>
@@ -74,13 +75,16 @@ static int kernels_optimize(Arena *a, const Arguments *arguments) {
 
 int opt_command(Arena *a, const Arguments *arguments) {
     int status;
+    Arguments own = *arguments;
     if (is_kernel_ir(arguments->operand[0]))
         return kernels_optimize(a, arguments);
+    if (!device_plan(a, &own, &status))
+        return status;
     Graph *g = graph_load(a, arguments, &status);
     if (!g)
         return status;
     complain_when_full(arguments, g);
-    PassOptions o = graph_options(arguments);
+    PassOptions o = graph_options(&own);
     if (arguments->run && !passes_apply(a, &g, &o, arguments))
         return EXIT_USAGE;
     if (arguments->emit)

@@ -29,8 +29,8 @@ START_TEST(training_runs_every_pass) {
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "dce"),
         "canonicalize fold_batch_norm autodiff stack_sums shards optimizer "
-        "expand direct_conv conv_reductions precision optimizer_shards layout "
-        "derive prepare simplify dce ");
+        "expand direct_conv direct_matmul conv_reductions precision "
+        "optimizer_shards layout derive prepare simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -39,8 +39,9 @@ START_TEST(evaluation_runs_those_without_gradients) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_evaluation), "dce"),
-        "canonicalize fold_batch_norm expand direct_conv conv_reductions "
-        "precision optimizer_shards layout derive prepare simplify dce ");
+        "canonicalize fold_batch_norm expand direct_conv direct_matmul "
+        "conv_reductions precision optimizer_shards layout derive prepare "
+        "simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -50,8 +51,9 @@ START_TEST(what_is_done_is_not_done_again) {
     Graph *g = graph_from(a, residual_network);
     g = passes_run(g, &options, "precision", NULL, NULL);
     ck_assert_str_eq(passes_that_run(a, g, "dce"),
-                     "canonicalize fold_batch_norm direct_conv conv_reductions "
-                     "optimizer_shards layout derive prepare simplify dce ");
+                     "canonicalize fold_batch_norm direct_conv direct_matmul "
+                     "conv_reductions optimizer_shards layout derive prepare "
+                     "simplify dce ");
     arena_free(a);
 }
 END_TEST

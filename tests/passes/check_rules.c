@@ -160,7 +160,11 @@ static int rewrites_of(Arena *a, const Row *row, const char *pass) {
     Graph *g = graph_read(a, s->text, length, &why);
     ck_assert_msg(g != NULL, "%s: %s", row->path, why);
     bool unfused = strstr(s->text, "# options: --level=0\n") != NULL;
-    PassOptions o = {.act = F32, .storage = F32, .level = !unfused};
+    bool described = strstr(s->text, "# options: --device=") != NULL;
+    PassOptions o = {.act = F32,
+                     .storage = F32,
+                     .level = !unfused,
+                     .multiprocessors = described ? 132 : 0};
     return pass_run(g, &o, pass_find(pass))->rewrites;
 }
 
@@ -176,8 +180,8 @@ static int rules_of(const Table *t, const char *path) {
 // rules that it is for, and one against them none.
 START_TEST(counted_rules_are_made_or_not) {
     static const char *const pass[] = {
-        "canonicalize",    "fold_batch_norm", "simplify", "direct_conv",
-        "conv_reductions", "bit_packing", "inplace"};
+        "canonicalize",  "fold_batch_norm", "simplify",    "direct_conv",
+        "direct_matmul", "conv_reductions", "bit_packing", "inplace"};
     Arena *a = arena_new();
     Table t = table_read(a);
     for (int i = 0; i < t.count; i++) {
@@ -202,7 +206,7 @@ Suite *rules_suite(void) {
     tcase_add_test(t, rules_have_cases);
     tcase_add_test(t, passes_have_rules);
     tcase_add_test(t, rules_of_simplify_are_there);
-    tcase_add_loop_test(t, counted_rules_are_made_or_not, 0, 7);
+    tcase_add_loop_test(t, counted_rules_are_made_or_not, 0, 8);
     suite_add_tcase(s, t);
     return s;
 }

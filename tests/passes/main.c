@@ -6,6 +6,7 @@
 int main(void) {
     SRunner *r = srunner_create(autodiff_suite());
     srunner_add_suite(r, direct_conv_suite());
+    srunner_add_suite(r, direct_matmul_suite());
     srunner_add_suite(r, canonicalize_suite());
     srunner_add_suite(r, batch_invariant_suite());
     srunner_add_suite(r, gradcheck_suite());

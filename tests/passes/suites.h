@@ -8,6 +8,7 @@ Suite *autodiff_suite(void);
 Suite *average_suite(void);
 Suite *bit_packing_suite(void);
 Suite *direct_conv_suite(void);
+Suite *direct_matmul_suite(void);
 Suite *canonicalize_suite(void);
 Suite *batch_invariant_suite(void);
 Suite *compile_suite(void);

@@ -524,6 +524,10 @@ static bool has_copy(const Drawn *d) {
     return false;
 }
 
+static bool has_description(const Drawn *d) {
+    return d->setup->described;
+}
+
 // A kernel that is launched once more for the backward pass.
 static bool has_again(const Drawn *d) {
     return d->setup->again;
@@ -609,6 +613,7 @@ static const struct {
     {"without schedule", has_no_schedule},
     {"without inplace", has_no_inplace},
     {"without bits", has_no_bits},
+    {"a described GPU", has_description},
     {"values made again", has_again},
     {"unfused kernels as well", has_unfused},
     {"a kernel in phases", has_phases},

@@ -46,7 +46,8 @@ enum {
     AVERAGE,
     EVALUATES,
     ROW,
-    TURN
+    TURN,
+    DESCRIBED
 };
 
 // Each pass that may be missing, by chance; of half of the seeds none is.
@@ -89,6 +90,7 @@ Setup setup_of(uint32_t seed) {
     s.evaluates = evaluates % 4 == 0;
     s.of_averages = evaluates / 4 % 4;
     s.row = row % 4 ? 0 : 2 + (int)(row / 4 % 3);
+    s.described = scatter(seed, DESCRIBED) % 4 == 0;
     return s;
 }
 
@@ -143,7 +145,9 @@ static Plan *plan_of(Trial *t, int level) {
     PassOptions o = pass_options(&recipe, s->gpu ? "cuda" : "host");
     o.storage = s->storage;
     o.measured = s->precision;
-    o.multiprocessors = s->tiled ? 24 : 0;
+    o.multiprocessors = s->tiled       ? 24
+                        : s->described ? GENERIC_MULTIPROCESSORS
+                                       : 0;
     o.level = level;
     o.reuse = s->reuse;
     o.deep_verify = s->reads;

@@ -42,6 +42,7 @@ typedef struct {
     bool gpu;         // it runs on GPU 0
     bool faithful;    // every thread of a kernel exists
     bool tiled;       // contractions are tile kernels, in 16 bits
+    bool described;   // the plan is for a described GPU
 } Setup;
 
 typedef struct {

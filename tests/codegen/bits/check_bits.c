@@ -33,7 +33,7 @@ typedef struct {
 static const Row subject[] = {
     {"lenet", NULL, F32, 1, 3},
     {"mlp", NULL, F16, 1, 3},
-    {NULL, "tests/codegen/nets/windows.net", F16, 1, 17},
+    {NULL, "tests/codegen/nets/windows.net", F16, 1, 16},
     {NULL, "tests/codegen/nets/newton-schulz.ir", F32, 1, 0},
     {NULL, "tests/codegen/bits/ends.ir", F32, 1, 0},
     {NULL, "tests/codegen/bits/ends.ir", F16, 0, 0},
@@ -44,7 +44,7 @@ enum { NUM_SUBJECTS = sizeof subject / sizeof subject[0] };
 // With BITS_ALL, beside each model: they take as long as all others.
 static const Row slow[] = {
     {"gpt_nano", NULL, BF16, 1, 14},
-    {NULL, "tests/codegen/nets/windows.net", F32, 1, 17},
+    {NULL, "tests/codegen/nets/windows.net", F32, 1, 16},
     {NULL, "tests/codegen/nets/optimizers.net", BF16, 1, 9},
 };
 enum { NUM_SLOW = sizeof slow / sizeof slow[0] };
