@@ -229,10 +229,11 @@ void kernel_print(Arena *a, Kernel *k) {
     kernel_free(k);
 }
 
-// The kernel's text as a function, and a kernel that calls it.  The function's
-// parameters lack RESTRICT.  A merged launch writes tensors that its later
-// kernels read; with RESTRICT the compiler could use the non-coherent cache.
-// The merged launch has RESTRICT for the tensors that no phase writes.
+// The kernel's text as a function, and a kernel that calls it.  A kernel of
+// dead code has no parameters.  The function's parameters lack RESTRICT.  A
+// merged launch writes tensors that its later kernels read; with RESTRICT the
+// compiler could use the non-coherent cache. The merged launch has RESTRICT for
+// the tensors that no phase writes.
 void kernel_split(Arena *a, Kernel *k) {
     Text t = text_new(a);
     if (k->is_split)
@@ -240,8 +241,8 @@ void kernel_split(Arena *a, Kernel *k) {
     text_bytes(&t, k->text, k->entry);
     text_add(&t, "BODY %s_body(", k->name);
     print_arguments(&t, k, "");
-    text_add(&t, ",\n    const int block, const int blocks)\n{\n%s",
-             k->text + k->body);
+    text_add(&t, "%s\n    const int block, const int blocks)\n{\n%s",
+             k->num_args > 0 ? "," : "", k->text + k->body);
     size_t entry = t.length;
     text_bytes(&t, k->text + k->entry, k->body - k->entry);
     text_add(&t, "    %s_body(", k->name);

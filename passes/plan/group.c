@@ -75,7 +75,8 @@ typedef struct {
     bool immediate, stored; // stored holds for a base only
 } Summary;
 
-// The result of a library call is in memory even if nothing reads it.
+// The results of library calls, scatters and attention are in memory even if
+// nothing reads them.
 static Summary *nodes_summary(const Graph *g, Arena *a) {
     Summary *summary = ARENA_ARRAY(a, (size_t)g->count + 1, Summary);
     for (NodeId n = 0; n < g->count; n++) {
@@ -83,11 +84,13 @@ static Summary *nodes_summary(const Graph *g, Arena *a) {
         unsigned traits = op_info[d->op].traits;
         bool view = (traits & VIEW) && d->group < 0;
         bool immediate = node_immediate(d);
-        summary[n] = (Summary){.base = view ? summary[d->arg[0]].base : n,
-                               .group = d->group,
-                               .immediate = immediate,
-                               .stored = ((traits & LEAF) && !immediate) ||
-                                         ((traits & CALLS) && d->group >= 0)};
+        summary[n] =
+            (Summary){.base = view ? summary[d->arg[0]].base : n,
+                      .group = d->group,
+                      .immediate = immediate,
+                      .stored = ((traits & LEAF) && !immediate) ||
+                                ((traits & (CALLS | SCATTERS | ATTENDS)) &&
+                                 d->group >= 0)};
         for (int i = 0; i < d->num_args; i++) {
             Summary *base = &summary[summary[d->arg[i]].base];
             base->stored |= base->group >= 0 && base->group != d->group;
