@@ -42,7 +42,7 @@ static Stmt *find_loop(const Block *b) {
     return found;
 }
 
-static unsigned facts_of(const Emit *e, const Stmt *s) {
+static unsigned traits_of(const Emit *e, const Stmt *s) {
     return s->node != NO_NODE && group_has(e->group, s->node)
                ? op_info[e->g->node[s->node].op].traits
                : 0;
@@ -51,7 +51,7 @@ static unsigned facts_of(const Emit *e, const Stmt *s) {
 static void rows_look(Rows *r, const Block *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         r->scalars |= s->kind == S_DECLARE && is_call(s->value, LOAD);
-        r->functions |= (facts_of(r->e, s) & MATH) != 0;
+        r->functions |= (traits_of(r->e, s) & MATH) != 0;
         r->reads += s->kind == S_CALL && is_call(s->value, LOAD);
         rows_look(r, &s->body);
         rows_look(r, &s->other);

@@ -65,7 +65,8 @@ void lines_print(const Text *t) {
     char shown[TERMINAL_ROOM];
     while (s < end) {
         const char *plain = s;
-        while (s < end && ((*s >= 0x20 && *s < 0x7f) || *s == '\n'))
+        while (s < end &&
+               ((*s >= 0x20 && *s < 0x7f) || *s == '\n' || *s == '\t'))
             s++;
         fwrite(plain, 1, (size_t)(s - plain), stdout);
         if (s < end) {

@@ -185,7 +185,8 @@ bool output_is_input(const Arguments *arguments, const Program *p,
 bool output_check(const Arguments *arguments, const Program *p, const char *out,
                   int *status);
 
-// Returns or prints text without control characters.
+// Returns or prints text without control characters, but for tabs and the ends
+// of lines in printed text.
 const char *text_escaped(Arena *a, const char *s);
 void lines_print(const Text *t); // to stdout
 

@@ -539,6 +539,7 @@ sass_fails() {
 case $? in
 0)
     grep -q '\.entry k12_batch_norm__layer1' out || fail "no entry in ptx"
+    grep -q "x09" out && fail "tabs of ptx are escaped"
     [ "$(grep -c '^k02' resnet9/13-sass.sass)" = 1 ] || fail "no machine code"
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
