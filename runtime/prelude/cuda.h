@@ -164,6 +164,11 @@ DEVICE void load_f32(float *v, const float *p, int n) {
             v[4 * k] = u.x, v[4 * k + 1] = u.y;
             v[4 * k + 2] = u.z, v[4 * k + 3] = u.w;
         }
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2) {
+            const float2 u = ((const float2 *)p)[k];
+            v[2 * k] = u.x, v[2 * k + 1] = u.y;
+        }
     } else {
         LANES_DO(k, n) v[k] = p[k];
     }
@@ -173,6 +178,9 @@ DEVICE void store_f32(float *p, const float *v, int n) {
         LANES_DO(k, n / 4)
         ((float4 *)p)[k] =
             make_float4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2)
+        ((float2 *)p)[k] = make_float2(v[2 * k], v[2 * k + 1]);
     } else {
         LANES_DO(k, n) p[k] = v[k];
     }
@@ -200,6 +208,11 @@ DEVICE void load_i32(int *v, const int *p, int n) {
             v[4 * k] = u.x, v[4 * k + 1] = u.y;
             v[4 * k + 2] = u.z, v[4 * k + 3] = u.w;
         }
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2) {
+            const int2 u = ((const int2 *)p)[k];
+            v[2 * k] = u.x, v[2 * k + 1] = u.y;
+        }
     } else {
         LANES_DO(k, n) v[k] = p[k];
     }
@@ -209,6 +222,9 @@ DEVICE void store_i32(int *p, const int *v, int n) {
         LANES_DO(k, n / 4)
         ((int4 *)p)[k] =
             make_int4(v[4 * k], v[4 * k + 1], v[4 * k + 2], v[4 * k + 3]);
+    } else if (n % 2 == 0) {
+        LANES_DO(k, n / 2)
+        ((int2 *)p)[k] = make_int2(v[2 * k], v[2 * k + 1]);
     } else {
         LANES_DO(k, n) p[k] = v[k];
     }
