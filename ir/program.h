@@ -93,6 +93,7 @@ typedef struct {
     DType precision;       // of activations on a GPU: F32, F16, BF16
     Time eval_every;       // count 0: at the end only
     bool eval_train;       // evaluation is on the training set
+    int64_t eval_samples;  // of an evaluation; 0: not known
     unsigned metrics;      // of evaluations: 1 << MetricId of base/metrics.h
     const OutputMetric *output_metric; // those of named outputs
     int num_output_metrics;

@@ -48,32 +48,51 @@ static int64_t least_batch(const Arguments *arguments, int64_t shards,
     return batch;
 }
 
-// How many times the batch `unit` fits: steps that double lead from `start` to
-// numbers on both sides of the result, and halves between them to it.
-static int64_t search(const Arguments *within, int64_t unit, bool keep,
-                      int64_t start, int64_t step) {
+// Batches that are multiples of `unit` and, if `whole` is not 0, divide it.
+typedef struct {
+    const Arguments *within;
+    int64_t unit, whole;
+    bool keep;
+} Search;
+
+// The largest of these batches of at most unit * count; 0: there is none.
+static int64_t batch_below(const Search *s, int64_t count) {
+    while (s->whole > 0 && count > 0 && s->whole % (s->unit * count) != 0)
+        count--;
+    return s->unit * count;
+}
+
+static bool count_fits(const Search *s, int64_t count) {
+    return batch_fits(s->within, batch_below(s, count), s->keep);
+}
+
+// The largest batch that fits: steps that double lead from `start` to numbers
+// on both sides of it, and halves between them to it.
+static int64_t search(const Search *s, int64_t start, int64_t step) {
+    int64_t most = s->whole > 0 ? s->whole / s->unit + 1 : MAX_BATCH / s->unit;
     int64_t fits = 0, over = start;
-    while (over < MAX_BATCH / unit && batch_fits(within, unit * over, keep)) {
+    while (over < most && count_fits(s, over)) {
         fits = over;
         over += step;
         step *= 2;
     }
     while (fits == 0 && over > 1) {
         int64_t less = over > step ? over - step : over / 2;
-        if (batch_fits(within, unit * less, keep))
+        if (count_fits(s, less))
             fits = less;
         else
             over = less;
         step *= 2;
     }
+    over = over < most ? over : most;
     while (over - fits > 1) {
         int64_t middle = fits + (over - fits) / 2;
-        if (batch_fits(within, unit * middle, keep))
+        if (count_fits(s, middle))
             fits = middle;
         else
             over = middle;
     }
-    return fits;
+    return batch_below(s, fits);
 }
 
 // Estimates of kernels take most of the time of a plan and change its memory
@@ -83,14 +102,17 @@ int64_t batch_largest(const Arguments *arguments, const Program *p,
     Arguments within = *arguments;
     int64_t shards = p->recipe.shards > 0 ? p->recipe.shards : 1;
     int64_t least = least_batch(arguments, shards, p->recipe.batch);
-    int64_t start = p->recipe.batch / least, unit = shards * least;
+    int64_t start = p->recipe.batch / least;
+    Search s = {&within, shards * least, 0, keep};
+    if (p->recipe.whole_eval != NULL)
+        s.whole = shards * p->recipe.eval_samples;
     within.memory = memory;
     within.time_model = (TimeModel){0};
-    int64_t largest = search(&within, unit, keep, start, start);
+    int64_t largest = search(&s, start, start) / s.unit;
     if (arguments->time_model.times == NULL)
-        return unit * largest;
+        return s.unit * largest;
     within.time_model = arguments->time_model;
-    return unit * search(&within, unit, keep, largest ? largest : 1, 1);
+    return search(&s, largest ? largest : 1, 1);
 }
 
 static const char *advice(Arena *a, const Arguments *arguments,

@@ -8,8 +8,13 @@
 static NodeId batch_counter(Expansion *e) {
     if (e->training)
         return batch_node(e);
-    NodeId first = axis_slice(e, input_node(e, INPUT_INDEX), 0, 0, 1);
-    return graph_reshape(e->graph, first, 0, NULL);
+    NodeId index = input_node(e, INPUT_INDEX), from = e->graph->count;
+    NodeId first = axis_slice(e, index, 0, 0, 1);
+    NodeId counter = graph_reshape(e->graph, first, 0, NULL);
+    // A short batch has its first sample, so it has the same counter.
+    samples_allow_mixing(e, from, NO_NODE, NO_NODE);
+    e->samples[counter].fixed = true;
+    return counter;
 }
 
 static NodeId normal_numbers(Expansion *e, const Call *c, Type t) {

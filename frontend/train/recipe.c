@@ -258,6 +258,8 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= read_flags(e, t);
     good &= clauses_read(e, t);
     good &= freezes_read(e, t);
+    e->recipe.eval_samples =
+        e->recipe.eval_train ? e->data.samples : e->data.tests;
     return good;
 }
 
@@ -275,7 +277,7 @@ static void warn_large_batch(Expansion *e, const TrainBlock *t) {
 // Training needs full batches only if evaluation does, and may drop others.
 bool train_check_batch(Expansion *e, const TrainBlock *t) {
     const Recipe *r = &e->recipe;
-    int64_t samples = r->eval_train ? e->data.samples : e->data.tests;
+    int64_t samples = r->eval_samples;
     if (r->whole_eval == NULL || samples % r->batch == 0)
         return true;
     Diagnostic *d = report(e->diags, D_short_last_batch, key_at(t, "batch"),

@@ -176,6 +176,8 @@ static const struct {
     {"", "z = x |> linear(3)\nz @ turned(z)",
      "mean(cross_entropy(output, label))\n"
      "eval at end { metrics = [accuracy, top5, perplexity] }"},
+    // Numbers that an evaluation draws, too.
+    {"", "x + noise(x, always=true) |> linear(3)", "mean(square(output))"},
     // Images from several views.
     {" |> cutmix(1)", "z = x |> flatten |> linear(3)\nsoftmax(z, batch)",
      "mean(cross_entropy(output, label))\n"

@@ -81,6 +81,36 @@ batch=$(number max_batch)
 status 0 "" lenet.net --memory=4MiB --set shards=4 --set "batch=$batch"
 status 5 "would fit" lenet.net --memory=4MiB --set shards=4 \
     --set "batch=$((batch + 4))"
+# An evaluation that moves samples needs batches that divide the 10000 images.
+moved=$(mktemp --suffix=.net)
+trap 'rm -f "$json" "$moved"' EXIT
+cat >"$moved" <<'NET'
+model Moved(image: u8[N, 32, 32, 3]) -> f32[N, 10] {
+  x = image |> flatten |> linear(10)
+  x - concat([slice(x, batch, 1), slice(x, batch, 0, 1)], batch)
+}
+
+train Moved {
+  data      = cifar10("data")
+  batch     = 50, drop_last
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+}
+NET
+divides() {
+    batch=$1 next=$2
+    shift 2
+    checked "$moved" --max-batch "$@"
+    [ "$(number max_batch)" = "$batch" ] ||
+        fail "max_batch $(number max_batch), not $batch: $*"
+    status 0 "" "$moved" "$@" --set "batch=$batch"
+    status 5 "would fit" "$moved" "$@" --set "batch=$next"
+}
+divides 1250 2000 --memory=20MiB
+divides 5000 10000 --memory=50MiB --set shards=2
+checked "$moved" --max-batch --memory=1GiB
+[ "$(number max_batch)" = 10000 ] || fail "$(number max_batch) of 10000 images"
 status 5 "no batch would fit" lenet.net --memory=1KiB
 status 0 "largest batch" lenet.net --max-batch --memory=8MiB
 status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB
