@@ -79,12 +79,20 @@ static bool add_file(Files *f, char *path, const Layout *l,
 
 static bool find_batches(Files *f, const char *folder, const Layout *l,
                          const RtFiles *files, RtError *e) {
+    int missing = 0;
     for (int i = 1; i <= MAX_FILES; i++) {
         char *path = rt_path("%s/data_batch_%d.bin", folder, i);
-        if (path != NULL && i > 1 && access(path, F_OK) != 0)
+        if (path != NULL && i > 1 && access(path, F_OK) != 0) {
+            missing = missing > 0 ? missing : i;
             free(path);
-        else if (!add_file(f, path, l, files, e))
+        } else if (!add_file(f, path, l, files, e)) {
             return false;
+        } else if (missing > 0) {
+            return rt_fail(e, EXIT_DATA,
+                           "%s/data_batch_%d.bin does not exist, but "
+                           "data_batch_%d.bin does: unpack the archive again",
+                           folder, missing, i);
+        }
     }
     return true;
 }

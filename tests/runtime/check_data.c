@@ -177,6 +177,11 @@ START_TEST(cifar10_is_refused) {
         ck_assert_int_eq(mkfifo("d/data_batch_2.bin", 0600), 0);
         refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
         break;
+    case 10:
+        write_records("d/data_batch_4.bin", 0, 1);
+        refused("cifar10", &sample,
+                "d/data_batch_3.bin does not exist, but data_batch_4.bin does");
+        break;
     }
 }
 END_TEST
@@ -582,7 +587,7 @@ Suite *data_suite(void) {
     tcase_add_test(t, cifar10_is_read);
     tcase_add_test(t, the_hash_covers_every_byte);
     tcase_add_test(t, a_long_path_is_reported);
-    tcase_add_loop_test(t, cifar10_is_refused, 0, 10);
+    tcase_add_loop_test(t, cifar10_is_refused, 0, 11);
     tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
     tcase_add_loop_test(t, idx_is_refused, 0, 14);
