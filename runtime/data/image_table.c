@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Image table: images in files, and a table with the numbers of each.
 //
-// A folder has train.csv and test.csv (RFC 4180, without line ends in quotes).
-// The first line has the names of the columns.  Each other line is a sample: the
-// path of its image from the folder, and the numbers of its arrays.  An array
-// NAME of one number has the column NAME, one of several the columns NAME.0,
-// NAME.1 and so on, in any order.  Other columns are ignored.
+// A folder has train.csv and test.csv (RFC 4180, without line ends in quotes;
+// blanks around a field are not part of it).
+// The first line has the names of the columns.  Each other line is a sample:
+// the path of its image from the folder, and the numbers of its arrays.  An
+// array NAME of one number has the column NAME, one of several the columns
+// NAME.0, NAME.1 and so on, in any order.  Other columns are ignored.
 //
 // Or it has Parquet files with the bytes of the images (image_rows.c).
 #define _POSIX_C_SOURCE 200809L
@@ -50,12 +51,17 @@ static bool fail_line(const Table *t, const char *why, RtError *e) {
                          (long long)t->line, why);
 }
 
+static const char blanks[] = " \t";
+
 // Unquotes the field at t->at in place, and moves to its end.
 static char *field_take(Table *t, char **end, RtError *e) {
+    t->at += strspn(t->at, blanks);
     char *from = t->at, *to = from;
     if (*from != '"') {
         t->at += strcspn(from, ",\r\n");
         *end = t->at;
+        while (*end > from && strchr(blanks, (*end)[-1]) != NULL)
+            --*end;
         return from;
     }
     char *p = from + 1;
@@ -68,6 +74,7 @@ static char *field_take(Table *t, char **end, RtError *e) {
         return NULL;
     }
     t->at = p + 1;
+    t->at += strspn(t->at, blanks);
     *end = to;
     return from;
 }
@@ -89,6 +96,7 @@ static char *field_next(Table *t, bool *last, RtError *e) {
 }
 
 static bool table_open(Table *t, const RtFiles *files, RtError *e) {
+    static const char mark[] = "\xef\xbb\xbf"; // Unicode's byte order mark
     size_t bytes;
     int fd = rt_open_sized(files, t->path, &bytes, e);
     if (fd < 0)
@@ -100,6 +108,8 @@ static bool table_open(Table *t, const RtFiles *files, RtError *e) {
     files->close(fd);
     if (good && strlen(t->text) != bytes)
         good = rt_fail(e, EXIT_DATA, "%s has a zero byte", t->path);
+    if (good && strncmp(t->text, mark, sizeof mark - 1) == 0)
+        t->at += sizeof mark - 1;
     return good;
 }
 
@@ -164,6 +174,19 @@ static bool field_add(Table *t, char *name, RtSplit *s, const RtDataSpec *spec,
     return true;
 }
 
+// Lists the columns, and names the separator if it is another.
+static bool fail_columns(const Table *t, const char *why, RtError *e) {
+    char list[1000] = "";
+    size_t length = 0;
+    for (int i = 0; i < t->num_fields && length < sizeof list; i++)
+        length +=
+            (size_t)snprintf(list + length, sizeof list - length, "%s'%s'",
+                             i > 0 ? ", " : "", t->field[i].name);
+    bool other = t->num_fields == 1 && strpbrk(t->field->name, ";\t") != NULL;
+    return rt_fail(e, EXIT_DATA, "%s has %s; it has %s%s", t->path, why, list,
+                   other ? ": separate columns by commas" : "");
+}
+
 // Whether each number of an array has one column.
 static bool check_array(const Table *t, const RtColumn *to, const char *name,
                         size_t values, RtError *e) {
@@ -172,12 +195,13 @@ static bool check_array(const Table *t, const RtColumn *to, const char *name,
         for (int i = 0; i < t->num_fields; i++)
             found += t->field[i].to == to && t->field[i].value == k;
         const char *many = found == 0 ? "no" : "more than one";
-        if (found != 1 && values == 1)
-            return rt_fail(e, EXIT_DATA, "%s has %s column %s", t->path, many,
-                           name);
+        char why[200];
+        if (values == 1)
+            snprintf(why, sizeof why, "%s column %s", many, name);
+        else
+            snprintf(why, sizeof why, "%s column %s.%zu", many, name, k);
         if (found != 1)
-            return rt_fail(e, EXIT_DATA, "%s has %s column %s.%zu", t->path,
-                           many, name, k);
+            return fail_columns(t, why, e);
     }
     return true;
 }
@@ -185,12 +209,13 @@ static bool check_array(const Table *t, const RtColumn *to, const char *name,
 static bool check_fields(const Table *t, const RtSplit *s,
                          const RtDataSpec *spec, RtError *e) {
     int images = 0;
+    char why[200];
     for (int i = 0; i < t->num_fields; i++)
         images += t->field[i].is_image;
+    snprintf(why, sizeof why, "%d columns %s, and not one", images,
+             spec->image_name != NULL ? spec->image_name : "image");
     if (images != 1)
-        return rt_fail(e, EXIT_DATA, "%s has %d columns %s, and not one",
-                       t->path, images,
-                       spec->image_name != NULL ? spec->image_name : "image");
+        return fail_columns(t, why, e);
     bool good =
         spec->label.rank < 0 ||
         check_array(t, &t->label, "label", rt_shape_values(&spec->label), e);

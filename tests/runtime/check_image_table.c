@@ -70,6 +70,23 @@ START_TEST(columns_are_found_by_name) {
 }
 END_TEST
 
+// Spreadsheets write a byte order mark, and people blanks after commas.
+START_TEST(a_mark_and_blanks_are_no_part_of_a_column) {
+    const RtDataSpec spec = sample_of();
+    write_good();
+    write_table("\xef\xbb\xbfkind, meta.1 ,\"photo\" , byte,\tmeta.0\r\n"
+                "3, -0.5, a.png ,255 ,1e3\r\n9,2, \"b, c.jpg\",0,7 ");
+    ck_assert_msg(open_table(&spec), "%s", error.text);
+    const RtImages *images = data.test.source;
+    ck_assert_int_eq(data.test.count, 2);
+    ck_assert_str_eq(images->name.name[0], "d/a.png");
+    ck_assert_str_eq(images->name.name[1], "d/b, c.jpg");
+    ck_assert(real_at(&data.test.array[0], 0, 1) == -0.5F);
+    ck_assert_int_eq(*rt_column_at(&data.test.array[2], 0), 255);
+    rt_data_close(&data);
+}
+END_TEST
+
 START_TEST(an_only_label_has_its_column) {
     RtDataSpec spec = sample_of();
     spec.image_name = NULL;
@@ -91,7 +108,11 @@ static const struct {
     {"kind,", "kinds,", "d/train.csv has no column kind"},
     {"meta.1", "meta.2", "d/train.csv has no column meta.1"},
     {"meta.1", "meta.0", "d/train.csv has more than one column meta.0"},
-    {"photo", "image", "d/train.csv has 0 columns photo, and not one"},
+    {"photo", "image",
+     "d/train.csv has 0 columns photo, and not one; it has 'kind', 'meta.1', "
+     "'image', 'note', 'byte', 'meta.0'"},
+    {"kind,meta.1,photo,note,\"byte\",meta.0", "kind;photo",
+     "it has 'kind;photo': separate columns by commas"},
     {"note", "photo", "d/train.csv has 2 columns photo, and not one"},
     {"a.png", "c.png", "d/train.csv:2: 'c.png' is no .jpg"},
     {"a.png", "a.txt", "d/train.csv:2: 'a.txt' is no .jpg"},
@@ -168,6 +189,7 @@ Suite *image_table_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, columns_are_found_by_name);
+    tcase_add_test(t, a_mark_and_blanks_are_no_part_of_a_column);
     tcase_add_test(t, an_only_label_has_its_column);
     tcase_add_loop_test(t, mistakes_are_refused_with_their_line, 0,
                         sizeof wrong / sizeof *wrong);
