@@ -1,7 +1,8 @@
-"""Writes data/*.npy from a CSV file: from-csv.py FILE.csv
+"""Writes data/*.npy and data/classes.txt from a CSV file: from-csv.py FILE.csv
 
 The first line names the columns.  All are numbers but the last, which is the
-class.  Every fifth row, after shuffling, is for the test.
+class.  Commas, semicolons or tabs separate them.  Every fifth row, after
+shuffling, is for the test.
 """
 import csv
 import os
@@ -11,6 +12,17 @@ try:
     import numpy
 except ImportError:
     sys.exit("from-csv.py needs NumPy: apt-get install python3-numpy")
+
+
+def rows_of(path):
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            reader = csv.reader(file, delimiter=max(",;\t", key=first.count))
+            return [row for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        sys.exit(f"cannot read {path}: {error}")
 
 
 def number(text, column, row):
@@ -23,8 +35,10 @@ def number(text, column, row):
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)
-with open(sys.argv[1], newline="") as file:
-    title, *rows = [row for row in csv.reader(file) if row]
+title, *rows = rows_of(sys.argv[1]) or [[]]
+if len(title) < 2 or not rows:
+    sys.exit(f"{sys.argv[1]} has {len(title)} columns and {len(rows)} rows "
+             "below their names: it needs two columns and a row")
 for i, row in enumerate(rows, 1):
     if len(row) != len(title):
         sys.exit(f"row {i} has {len(row)} columns, the first line {len(title)}")
@@ -38,4 +52,6 @@ os.makedirs("data", exist_ok=True)
 for part, kept in (("train", ~test), ("test", test)):
     numpy.save(f"data/{part}_x.npy", x[kept])
     numpy.save(f"data/{part}_y.npy", y[kept])
+with open("data/classes.txt", "w", encoding="utf-8") as file:
+    file.writelines(f"{name}\n" for name in names)
 print(f"{x.shape[1]} columns, {len(names)} classes: {', '.join(names)}")

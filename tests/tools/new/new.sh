@@ -113,10 +113,26 @@ if python3 -c 'import numpy' 2>/dev/null; then
     printf 'a,b,kind\n1,blue,x\n2,3,y\n\n' >words.csv
     python3 from-csv.py words.csv 2>err && fail "blue is a number"
     grep -q "column b, row 1: 'blue' is not a number" err || fail "$(cat err)"
+    python3 from-csv.py absent.csv 2>err && fail "absent.csv is a table"
+    [ "$(wc -l <err)" = 1 ] && grep -q '^cannot read absent.csv' err ||
+        fail "$(cat err)"
+    printf 'a b kind\n1 2 x\n' >one.csv
+    python3 from-csv.py one.csv 2>err && fail "a table of one column"
+    grep -q "one.csv has 1 columns and 1 rows" err || fail "$(cat err)"
+    [ "$(cat data/classes.txt)" = "$(printf 'no\nyes')" ] ||
+        fail "$(cat data/classes.txt)"
+    expect 0 sinter train model.net --set classes=2 --predict data/test_x.npy
+    expect_says '"class":"\(no\|yes\)"'
     accuracy=$(grep '"split":"test"' rows | tail -n 1 |
         sed 's/.*"accuracy":\([0-9.]*\).*/\1/')
     awk -v a="$accuracy" 'BEGIN { exit !(a > 0.9) }' ||
         fail "accuracy $accuracy: $(cat rows)"
+    # As a spreadsheet writes it.
+    sed 's/,/;/g; 1s/^/\xef\xbb\xbf/' table.csv >semicolons.csv
+    (cd data && sha256sum ./*) >sums
+    expect 0 python3 from-csv.py semicolons.csv
+    expect_says "^16 columns, 2 classes: no, yes$"
+    (cd data && sha256sum -c --quiet ../sums) || fail "other arrays"
     cd ..
 fi
 
