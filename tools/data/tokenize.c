@@ -1,4 +1,5 @@
 // sinter data tokenize: texts as files of tokens, for tokens(...).
+#define _POSIX_C_SOURCE 200809L // access
 #include "base/exits.h"
 #include "runtime/tokenizer.h"
 #include "tools/data/data.h"
@@ -6,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Files of texts, their tokens and the tokenizer.
 typedef struct {
@@ -168,6 +170,20 @@ static bool texts_encode(Tokenize *k, RtTokenizer *t, RtError *e) {
     return true;
 }
 
+// Whether the folder has no data set yet; a message if it has.
+static bool folder_unused(Arena *a, const Arguments *arguments) {
+    static const char *const name[] = {"train.bin", "val.bin",
+                                       "tokenizer.json"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        const char *path = arena_format(a, "%s/%s", arguments->out, name[i]);
+        if (access(path, F_OK) == 0) {
+            complain(arguments, "%s exists; name a new folder with -o", path);
+            return false;
+        }
+    }
+    return true;
+}
+
 int tokenize(Arena *a, const Arguments *arguments) {
     enum { MAX_KINDS = 65536 };
     Tokenize k = {.a = a, .arguments = arguments};
@@ -182,6 +198,8 @@ int tokenize(Arena *a, const Arguments *arguments) {
         complain(arguments, "--validation needs a share below 100%%, as 10%%");
         return EXIT_USAGE;
     }
+    if (!folder_unused(a, arguments))
+        return EXIT_USAGE;
     bool good =
         rt_make_folder(arguments->out, 0777, &e) && tokenizer_write(&k, &e);
     RtTokenizer *t = good ? rt_tokenizer_open(k.tokenizer, &e) : NULL;
@@ -195,6 +213,8 @@ int tokenize(Arena *a, const Arguments *arguments) {
     int status = good ? parts_write(&k, share, kinds) : e.status;
     if (!good && e.text[0] != '\0')
         complain(arguments, "%s", e.text);
+    if (!good && k.tokenizer != NULL)
+        unlink(k.tokenizer);
     rt_tokenizer_free(t);
     free(k.all.token);
     return status;

@@ -37,6 +37,14 @@ cp letters/tokenizer.json letters.json
 expect 0 "$SINTER" data tokenize scripts -o bytes --validation=0%
 cmp scripts bytes/train.bin || fail "bytes are not the text"
 
+# A data set is not overwritten, nor by half.
+sha256sum bytes/* letters/* >sums
+for folder in bytes letters; do
+    expect 2 "$SINTER" data tokenize corpus -o $folder
+    expect_says "$folder/train.bin exists; name a new folder with -o"
+done
+sha256sum --quiet -c sums || fail "a data set was overwritten"
+
 # refused STATUS TEXT WORD...: the command ends with the status, and says TEXT.
 refused() {
     status=$1 text=$2
