@@ -55,6 +55,7 @@ void load_report(const Load *begin, double differ) {
     double seconds = end.moment - begin->moment;
     double others = end.machine - begin->machine - (end.own - begin->own);
     double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    fflush(stdout); // so that the note follows the results in one file, too
     if (others > NOISE * cores * seconds)
         fprintf(stderr,
                 "note: the times are noise: other programs used %.1f of %.0f "
