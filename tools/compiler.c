@@ -114,6 +114,21 @@ static void march_add(const Job *j, Words *w, const char *variable) {
         words_add(w, "-DSINTER_PORTABLE");
 }
 
+// Whether the compiler compiles an empty file, with -march or without.
+static bool empty_compiles(const Job *j, const char *march) {
+    const char *log = arena_format(j->a, "%s/march", j->folder);
+    Words w = compiler_words(j->a, j->compiler);
+    if (march)
+        words_add(&w, arena_format(j->a, "-march=%s", march));
+    words_split(&w, "-fsyntax-only -x c /dev/null");
+    return program_run(&w, ".", log, log) == 0;
+}
+
+static bool march_unknown(const Job *j) {
+    return j->march && strcmp(j->march, MARCH_PORTABLE) != 0 &&
+           !empty_compiles(j, j->march) && empty_compiles(j, NULL);
+}
+
 static Words words_begin(const Job *j) {
     Words w = compiler_words(j->a, j->compiler);
     words_add_all(&w, compile_flags);
@@ -407,6 +422,13 @@ int compiler_run(Arena *a, const Arguments *arguments,
                  .units = units_for(in->bytes),
                  .out = out,
                  .march = arguments->march};
+        if (march_unknown(&j)) {
+            complain(arguments,
+                     "--march=%s: no processor that %s knows; give portable, "
+                     "native or a name that its -march takes",
+                     arguments->march, candidate);
+            return EXIT_USAGE;
+        }
         int status = job_run(&j);
         if (status == 0)
             return EXIT_GOOD;
