@@ -195,21 +195,38 @@ static const char *file_read(Arena *a, const Arguments *arguments) {
     return error ? NULL : s->text;
 }
 
-static const char *known_text(const Arguments *arguments, const char *name) {
+// Lists the devices, and --target for the word of a trainer's --device.
+static void device_unknown(Arena *a, const Arguments *arguments,
+                           const char *name, const char *nearest) {
+    bool host = strcmp(name, "host") == 0 || strcmp(name, "cpu") == 0;
+    bool cuda = strncmp(name, "cuda", 4) == 0 || strcmp(name, "gpu") == 0;
+    Text t = text_new(a);
+    for (int i = 0; i < NUM_KNOWN; i++)
+        text_add(&t, "%s%s", i > 0 ? ", " : "", known[i].name);
+    if (host || cuda)
+        complain(arguments,
+                 "--device names a described GPU, one of %s; check and show "
+                 "plan for %s with --target=%s",
+                 text_string(&t), host ? "this processor" : "any GPU",
+                 host ? "host" : "cuda");
+    else if (nearest)
+        complain(arguments, "no device '%s'; did you mean %s?", name, nearest);
+    else
+        complain(arguments,
+                 "no device '%s'; there are %s, and --device-file=FILE reads "
+                 "the description of another",
+                 name, text_string(&t));
+}
+
+static const char *known_text(Arena *a, const Arguments *arguments,
+                              const char *name) {
     Nearest near = nearest_to(name);
     for (int i = 0; i < NUM_KNOWN; i++) {
         if (strcmp(known[i].name, name) == 0)
             return (const char *)known[i].text;
         nearest_offer(&near, known[i].name);
     }
-    if (near.best)
-        complain(arguments, "no device '%s'; did you mean %s?", name,
-                 near.best);
-    else
-        complain(arguments,
-                 "no device '%s'; --device-file=FILE reads the description of "
-                 "another",
-                 name);
+    device_unknown(a, arguments, name, near.best);
     return NULL;
 }
 
@@ -224,7 +241,7 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
     }
     const char *name = arguments->device ? arguments->device : known[0].name;
     const char *text =
-        file ? file_read(a, arguments) : known_text(arguments, name);
+        file ? file_read(a, arguments) : known_text(a, arguments, name);
     *status = file && !text ? EXIT_IO : EXIT_USAGE;
     return text &&
            description_read(a, arguments, file ? file : name, text, out);
