@@ -9,6 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool text_is_graph(const char *text) {
+    text += strspn(text, " \t\r\n");
+    while (*text == '#') {
+        text += strcspn(text, "\n");
+        text += strspn(text, " \t\r\n");
+    }
+    return strncmp(text, "graph ", 6) == 0;
+}
+
 static size_t graph_length(const Source *s) {
     const char *rule = strstr(s->text, "\n---\n");
     return rule ? (size_t)(rule + 1 - s->text) : s->length;
@@ -50,6 +59,11 @@ Graph *graph_load(Arena *a, const Arguments *arguments, int *status) {
     }
     *status = EXIT_MODEL;
     Graph *g = graph_read(a, s->text, graph_length(s), &error);
+    if (!g && !text_is_graph(s->text))
+        error = arena_format(a,
+                             "%s: the file is no graph; sinter show graph "
+                             "FILE.net prints that of a model",
+                             error);
     if (!g) {
         graph_report(a, arguments, s, error, NULL);
         return NULL;

@@ -1,5 +1,6 @@
 // Model: loads a model file for a command, and prints its diagnostics.
 #include "base/exits.h"
+#include "base/source.h"
 #include "tools/tools.h"
 
 #include <errno.h>
@@ -45,6 +46,20 @@ static bool file_opens(Arena *a, const Arguments *arguments, const char *path) {
     return false;
 }
 
+bool graph_refused(const Arguments *arguments, const char *path) {
+    Arena *a = arena_new();
+    const char *error = NULL;
+    const Source *s = source_read(a, path, MAX_TEXT, &error);
+    bool graph = s && text_is_graph(s->text);
+    if (graph)
+        complain(arguments,
+                 "%s is a graph, and no model: sinter show reads it with "
+                 "--from=STAGE, the stage that printed it, and sinter opt",
+                 path);
+    arena_free(a);
+    return graph;
+}
+
 Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
                     int *status) {
     const char *path = arguments->operand[arguments->num_operands - 1];
@@ -52,6 +67,8 @@ Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
     if (!file_opens(a, arguments, path))
         return NULL;
     *status = EXIT_MODEL;
+    if (graph_refused(arguments, path))
+        return NULL;
     Program *p =
         frontend_load(a, path, arguments->set, arguments->num_settings, diags);
     diagnostics_print(a, arguments, diags);

@@ -206,6 +206,9 @@ void wrote_print(const Arguments *arguments, const char *path,
 
 // ---- model.c ----
 
+// Whether the file is a graph, after a message.
+bool graph_refused(const Arguments *arguments, const char *path);
+
 // Loads the model file and prints its diagnostics; NULL and an exit status in
 // *status if that fails.  Warnings stay in diags.
 Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
@@ -227,6 +230,8 @@ enum { MAX_TEXT = 64 << 20 }; // bytes of a graph or of kernels in a file
 
 // Reads and verifies the graph in the last operand.  NULL and an exit status,
 // after a message, if it is not one.
+// Whether a text begins as a graph does, and no model file.
+bool text_is_graph(const char *text);
 Graph *graph_load(Arena *a, const Arguments *arguments, int *status);
 
 // Options for passes on such a graph.

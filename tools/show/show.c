@@ -396,7 +396,8 @@ static int model_show(Show *s, const View *stage) {
     Diagnostics diags = diag_new(s->a);
     int status;
     if (stage && stage->write == tree_write)
-        return stage_print(s, stage);
+        return graph_refused(s->arguments, s->file) ? EXIT_MODEL
+                                                    : stage_print(s, stage);
     s->p = model_load(s->a, s->arguments, &diags, &status);
     if (!s->p)
         return status;

@@ -75,6 +75,11 @@ expect 0 "|> call " show ast "$models/lenet.net"
 printf 'model A(image: u8[N, 28, 28, 1]) -> {\n' >broken.net
 expect 1 "broken.net:1:37" show ast broken.net
 expect 74 "No such file" show ast none.net
+for stage in memory ast; do
+    expect 1 "is a graph, and no model: sinter show reads it with --from=" \
+        show $stage resnet9/07-fused.ir
+done
+expect 1 "expected 'graph': the file is no graph; sinter show graph" opt "$cnn"
 expect 2 "not fused and grad" show --from=fused --to=grad resnet9/07-fused.ir
 expect 2 "not ast and plan" show --from=ast --to=plan resnet9/07-fused.ir
 expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
