@@ -23,7 +23,8 @@ typedef struct {
     const RtSetting *setting;
     int num_settings;
     int64_t synthetic; // samples of synthetic data; 0: by the settings
-    // Image files per split that may be skipped because they cannot be decoded.
+    // Image files per split that may be skipped because they cannot be decoded;
+    // -1: none, where --bad-samples is no option.
     int64_t max_bad_files;
     int64_t max_pixels; // of an image file; 0: RT_MAX_PIXELS
     bool held_out;      // a holdout replaces the test set

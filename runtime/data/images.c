@@ -101,7 +101,7 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
         int64_t next = next_of_class(split, at);
         if (broken && s->max_skipped == 0)
             suggest_option(e);
-        if (!broken || s->max_skipped == 0)
+        if (!broken || s->max_skipped <= 0)
             return false;
         if (next == sample)
             return rt_fail(e, EXIT_DATA,

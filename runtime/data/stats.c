@@ -114,11 +114,17 @@ static void values_print(const Stats *s) {
     printf(")\n");
 }
 
-static void name_print(const char *names, int class) {
+// The line of a class; NULL or "": it has no name.
+static const char *name_of(const char *names, int class) {
     for (int i = 0; names != NULL && i < class; i++) {
         names = strchr(names, '\n');
         names = names != NULL ? names + 1 : NULL;
     }
+    return names;
+}
+
+static void name_print(const char *names, int class) {
+    names = name_of(names, class);
     if (names != NULL && *names != '\0')
         printf("%.*s ", (int)strcspn(names, "\r\n"), names);
     else
@@ -143,6 +149,9 @@ static void classes_print(const Stats *s, const char *names) {
         return;
     printf("  %d of %d classes, %.3f bits a label\n", used, s->classes, bits);
     for (int i = 0; i < s->classes && s->classes <= MAX_LISTED; i++) {
+        const char *name = name_of(names, i);
+        if (s->counts[i] == 0 && names != NULL && (!name || *name == '\0'))
+            continue;
         printf("    ");
         name_print(names, i);
         printf("%" PRId64 "\n", s->counts[i]);
@@ -185,7 +194,7 @@ static void split_print(const Stats *s, const char *name, const RtData *d,
 }
 
 int rt_data_stats(const RtTrainer *t, const char *path, bool verify) {
-    RtOptions o = {.data = path, .seed = -1};
+    RtOptions o = {.data = path, .seed = -1, .bad_samples = -1};
     RtData d;
     RtError e;
     Stats s = {0};

@@ -69,6 +69,10 @@ expect_says 'train: 6 samples'
 expect_says '2 of 2 classes, 1.000 bits'
 expect_says '    cat 3'
 expect_says '  normalize(mean=\[1[0-9.]*, 1[0-9.]*, 1[0-9.]*\], std='
+sed 's/f32\[N, 2\]/f32[N, 10]/; s/linear(2)/linear(10)/' photos.net >ten.net
+expect 0 "$SINTER" data stats ten.net
+expect_says '2 of 10 classes'
+[ "$(grep -c '^    ' out)" = 4 ] || fail "$(cat out)"
 expect 0 "$SINTER" data verify photos.net
 expect_says 'test: 6 samples'
 expect 0 "$SINTER" data bench photos.net
@@ -91,6 +95,7 @@ mv broken.png photos/train/dog/1.png
 expect 3 "$SINTER" data verify photos.net
 expect_says 'photos/train/dog/1.png'
 expect_says 'train: 6 samples, of which 1 cannot be read'
+grep -e --bad-samples out err && fail "an option that verify has not"
 expect 3 "$SINTER" data stats arrays.net --data=nowhere
 expect_says 'no data in nowhere'
 expect 2 "$SINTER" data verify photos.net arrays.net
