@@ -171,6 +171,8 @@ static void write_recipe(const Program *p, Text *t) {
     write_arrays(p, t);
     write_output_names(r, t);
     text_add(t, "    .classes = %d,\n", r->classes);
+    if (r->sets_classes)
+        text_add(t, "    .sets_classes = true,\n");
     if (r->ignored != 0)
         text_add(t, "    .ignored = %d,\n", r->ignored);
     text_add(t, "    .output = %s,\n", output_kind[r->output]);

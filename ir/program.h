@@ -79,6 +79,7 @@ typedef struct {
     const DataSetting *data_setting;
     int num_data_settings;
     int classes; // that whole labels are below
+    bool sets_classes; // the model's parameter `classes` sets their number
     int ignored; // a label that the loss leaves out, of any size
     OutputKind output;      // of named outputs: of the first
     const char *image_name; // of its files; NULL: the only input

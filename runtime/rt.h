@@ -442,6 +442,7 @@ typedef struct {
     const RtOutputName *output_name; // none: the output has no name
     int num_output_names;
     int classes;         // whole labels are below
+    bool sets_classes;   // --set classes=N of a compilation sets their number
     int ignored;         // a label outside of the classes that files may have;
                          // 0: none
     RtOutputKind output; // of named outputs: of the first

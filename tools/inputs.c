@@ -44,6 +44,7 @@ void data_describe(const Program *p, DataDescription *d) {
                              .array = d->array,
                              .num_arrays = r->num_arrays,
                              .classes = r->classes,
+                             .sets_classes = r->sets_classes,
                              .ignored = r->ignored};
     for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
         d->setting[d->trainer.num_data_settings++] =

@@ -260,6 +260,10 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= freezes_read(e, t);
     e->recipe.eval_samples =
         e->recipe.eval_train ? e->data.samples : e->data.tests;
+    for (int i = 0; i < e->model->num_params; i++)
+        e->recipe.sets_classes |=
+            e->model->param[i].otherwise != NULL &&
+            strcmp(e->model->param[i].name, "classes") == 0;
     return good;
 }
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,19 @@ const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim) {
     return to;
 }
 
+bool rt_fail_classes(RtError *e, const RtDataSpec *spec, int64_t classes,
+                     const char *format, ...) {
+    char why[RT_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    return spec->sets_classes && classes > spec->classes
+               ? rt_fail(e, EXIT_DATA, "%s: build it with --set classes=%lld",
+                         why, (long long)classes)
+               : rt_fail(e, EXIT_DATA, "%s", why);
+}
+
 // A dangling link exists: its target is missing.
 bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name) {
@@ -88,6 +102,18 @@ bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
         free(path);
     }
     return !any;
+}
+
+bool rt_test_found(const char *folder, const char *name, RtError *e) {
+    struct stat found;
+    char *path = rt_path("%s/%s", folder, name);
+    bool good = path == NULL || lstat(path, &found) == 0 || errno != ENOENT ||
+                rt_fail(e, EXIT_DATA,
+                        "%s does not exist: add it, or hold samples out with "
+                        "--validation=10%%",
+                        path);
+    free(path);
+    return good;
 }
 
 // ---- numbers ----
@@ -177,30 +203,41 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
            rt_column_reserve(&s->label, label, label_values, count, e);
 }
 
-static bool check_classes(const RtColumn *c, int64_t count, int classes,
-                          int ignored, const char *path, RtError *e) {
+// The number of classes that the labels need.
+static int64_t classes_of(const RtColumn *c, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; i < count; i++)
+        for (size_t k = 0; k < c->values; k++)
+            most = fmax(most, value_at(rt_column_at(c, i), k, c->type));
+    return (int64_t)most + 1;
+}
+
+static bool check_classes(const RtColumn *c, int64_t count,
+                          const RtDataSpec *spec, const char *path,
+                          RtError *e) {
     for (int64_t i = 0; i < count; i++)
         for (size_t k = 0; k < c->values; k++) {
             double label = value_at(rt_column_at(c, i), k, c->type);
-            bool known = label >= 0 && label < classes;
-            if (!known && label != ignored)
-                return rt_fail(e, EXIT_DATA,
-                               "%s: sample %lld has label %.0f, but the model "
-                               "has %d classes",
-                               path, (long long)i, label, classes);
+            bool known = label >= 0 && label < spec->classes;
+            if (!known && label != spec->ignored)
+                return rt_fail_classes(
+                    e, spec, classes_of(c, count),
+                    "%s: sample %lld has label %.0f, but the model has %d "
+                    "classes",
+                    path, (long long)i, label, spec->classes);
         }
     return true;
 }
 
 bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e) {
-    return check_classes(&s->label, s->count, spec->classes, spec->ignored,
-                         path, e);
+    return check_classes(&s->label, s->count, spec, path, e);
 }
 
 bool rt_classes_check(const RtColumn *c, int64_t count, const RtArray *a,
                       const char *path, RtError *e) {
-    return check_classes(c, count, a->classes, a->ignored, path, e);
+    const RtDataSpec own = {.classes = a->classes, .ignored = a->ignored};
+    return check_classes(c, count, &own, path, e);
 }
 
 bool rt_numbers_check(const RtColumn *c, int64_t count, bool weighs,

@@ -19,6 +19,7 @@ typedef struct {
     const RtArray *array;
     int num_arrays;
     int classes;          // integer labels are below
+    bool sets_classes;    // --set classes=N of a compilation sets their number
     int ignored;          // an integer label that may be any
     const RtSetting *setting;
     int num_settings;
@@ -39,6 +40,12 @@ size_t rt_shape_values(const RtShape *s); // numbers in one sample
 bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim);
 // "32x32x3"
 const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim);
+
+// Fails with a message about classes; names the setting, if the model has one,
+// that takes so many.
+bool rt_fail_classes(RtError *e, const RtDataSpec *spec, int64_t classes,
+                     const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 // The type of numbers as read from a file.
 typedef enum { RT_FILE_U8, RT_FILE_U16, RT_FILE_I32, RT_FILE_F32 } RtFileType;
@@ -105,6 +112,8 @@ void rt_data_close(RtData *d);
 // files `name` (to NULL) exists.
 bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name);
+// Whether the file of the test set exists; names --validation if not.
+bool rt_test_found(const char *folder, const char *name, RtError *e);
 
 // Allocates numbers for `count` samples.
 bool rt_column_reserve(RtColumn *c, RtFileType type, size_t values,

@@ -106,10 +106,10 @@ static bool read_both(RtData *d, const char *root, const char *train,
     RtIgnored ignored = {.suffixes = 0};
     bool good = rt_names_list(train, NULL, NULL, &class, e);
     if (good && class.count > spec->classes)
-        good =
-            rt_fail(e, EXIT_DATA,
-                    "%s has folders of %lld classes, but the trainer takes %d",
-                    train, (long long)class.count, spec->classes);
+        good = rt_fail_classes(
+            e, spec, class.count,
+            "%s has folders of %lld classes, but the trainer takes %d", train,
+            (long long)class.count, spec->classes);
     good = good &&
            read_split(d, &d->train, root, train, &class, spec, files, &ignored,
                       e) &&

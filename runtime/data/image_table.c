@@ -444,7 +444,8 @@ bool rt_image_table_read(RtData *d, const char *path, const RtDataSpec *spec,
         good = good &&
                csv_read(d, &d->train, path, "train.csv", spec, files, e) &&
                (rt_lacks_test(spec, path, test) ||
-                csv_read(d, &d->test, path, test[0], spec, files, e));
+                (rt_test_found(path, test[0], e) &&
+                 csv_read(d, &d->test, path, test[0], spec, files, e)));
     rt_shards_free(&s);
     free(table);
     return good;

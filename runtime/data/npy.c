@@ -346,12 +346,13 @@ bool rt_npy_read(RtData *d, const char *path, const RtDataSpec *spec,
                  const RtFiles *files, RtError *e) {
     char *x = rt_path("test_%s.npy", image_name(spec));
     const char *const test[] = {x, "test_y.npy", NULL};
-    bool good =
-        x != NULL
-            ? read_split(&d->train, path, "train", spec, files, &d->hash, e) &&
-                  (rt_lacks_test(spec, path, test) ||
-                   read_split(&d->test, path, "test", spec, files, &d->hash, e))
-            : rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool good = x != NULL ? read_split(&d->train, path, "train", spec, files,
+                                       &d->hash, e) &&
+                                (rt_lacks_test(spec, path, test) ||
+                                 (rt_test_found(path, x, e) &&
+                                  read_split(&d->test, path, "test", spec,
+                                             files, &d->hash, e)))
+                          : rt_fail(e, EXIT_MEMORY, "out of memory");
     free(x);
     return good;
 }

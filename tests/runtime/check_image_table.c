@@ -156,6 +156,11 @@ START_TEST(a_table_needs_samples) {
     place_write("d/train.csv", "kind\0", 5);
     ck_assert(!open_table(&spec));
     ck_assert_ptr_nonnull(strstr(error.text, "d/train.csv has a zero byte"));
+    write_table(good);
+    remove("d/test.csv");
+    ck_assert(!open_table(&spec));
+    ck_assert_int_eq(error.status, EXIT_DATA);
+    ck_assert_ptr_nonnull(strstr(error.text, "hold samples out with --valid"));
 }
 END_TEST
 

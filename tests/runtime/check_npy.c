@@ -178,7 +178,8 @@ START_TEST(a_holdout_needs_no_test_set) {
     write_good("<f4", f4, sizeof f4);
     unlink("d/test_x.npy");
     unlink("d/test_y.npy");
-    refused(&sample, "d/test_x.npy");
+    refused(&sample, "d/test_x.npy does not exist: add it, or hold samples out "
+                     "with --validation=10%");
     sample.held_out = true;
     ck_assert_msg(open_npy(&sample), "%s", error.text);
     ck_assert_int_eq(data.test.count, 0);
@@ -210,7 +211,8 @@ static const struct {
     {X, "|u1", "0, 2, 3", u1, 0, X " has no samples"},
     {Y, "|u1", "3,", u1, 3, "has 3 labels for 2 samples"},
     {Y, "|u1", "2,", "\1\12", 2,
-     "sample 1 has label 10, but the model has 10 classes"},
+     "sample 1 has label 10, but the model has 10 classes: build it with --set "
+     "classes=11"},
     {Y, "<i8", "2,", negative, 16, "sample 1 has label -1"},
     {Y, "<i8", "2,", large, 16, "sample 1 has a number outside of 32 bits"},
     {Y, "<f4", "2,", f4, 8,
@@ -219,6 +221,7 @@ static const struct {
 
 START_TEST(wrong_shapes_and_values_are_refused) {
     RtDataSpec sample = sample_of(RT_U8);
+    sample.sets_classes = true;
     write_good("|u1", u1, sizeof u1);
     write_npy(wrong[_i].file, 1, header_of(wrong[_i].descr, wrong[_i].shape),
               wrong[_i].bytes, wrong[_i].length);

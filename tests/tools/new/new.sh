@@ -86,6 +86,11 @@ follow "--epochs=2 --metrics=rows"
 expect_says "40 training and 10 test samples"
 grep -q '"split":"test".*"accuracy"' rows || fail "$(cat rows)"
 find runs -name '*.safetensors' | grep -q . || fail "no weights below runs/"
+mkdir data/train/cow
+cp data/train/cat/1.png data/train/cow
+expect 3 sinter train model.net --set classes=2 --epochs=1
+expect_says "folders of 3 classes, .* takes 2: build it with --set classes=3"
+rm -r data/train/cow
 # Fewer than a batch, as the page says.
 rm data/train/*/1?.png
 expect 0 sinter train model.net --set classes=2 --set batch=8 --epochs=1
