@@ -1,10 +1,13 @@
 // Inputs: checks the device and the data of a trainer before it is compiled,
 // with the runtime's own functions, so the messages are the same.
+#define _POSIX_C_SOURCE 200809L // access
 #include "base/exits.h"
 #include "runtime/machine.h"
 #include "tools/trainer.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 // A sample of an input, as codegen/trainer.c writes it; rank -1: no graph has
 // the input.
@@ -63,6 +66,16 @@ static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
     DataDescription d;
     data_describe(p, &d);
     return rt_data_check(&d.trainer, o, e);
+}
+
+int inputs_files_check(const Arguments *arguments, const RtOptions *o) {
+    const char *const file[] = {o->init, o->weights, o->map};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++)
+        if (file[i] != NULL && access(file[i], F_OK) != 0) {
+            complain(arguments, "cannot open %s: %s", file[i], strerror(errno));
+            return EXIT_DATA;
+        }
+    return EXIT_GOOD;
 }
 
 int inputs_check(const Arguments *arguments, const Program *p,

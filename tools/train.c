@@ -69,7 +69,9 @@ static const char *path_aside(Arena *a, const Arguments *arguments,
 static int trainer_make(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t, const RtOptions *o,
                         const char *path) {
-    int status = needs_no_data(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
+    int status = inputs_files_check(arguments, o);
+    if (status == EXIT_GOOD && !needs_no_data(o))
+        status = inputs_check(arguments, p, o);
     return status == EXIT_GOOD ? build_report(a, arguments, t, o, path)
                                : status;
 }

@@ -68,6 +68,9 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
 
 struct RtOptions;
 
+// Whether the files of weights and of names exist; a message if not.
+int inputs_files_check(const Arguments *arguments, const struct RtOptions *o);
+
 // Whether the device and the data of a trainer of the program exist, by the
 // trainer's own checks.  If not, prints the trainer's message and returns its
 // exit status.  Generated data are not checked.

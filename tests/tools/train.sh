@@ -231,8 +231,14 @@ got=$?
 [ -n "$(newest long)" ] || fail "SIGTERM: no checkpoint"
 : >calls
 
-# ---- data and device are looked for first ----
+# ---- data, weights and device are looked for first ----
 
+for option in --init=/nowhere "--predict x.npy --weights=/nowhere"; do
+    # shellcheck disable=SC2086 # several words
+    train 3 micro.net --set seed=9 $option
+    expect_says "cannot open /nowhere: No such file"
+    compiles no
+done
 idx_data digits 64
 mkdir empty
 lenet=$models/lenet.net
