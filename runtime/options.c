@@ -130,7 +130,9 @@ const Option rt_options[] = {
      offsetof(RtOptions, field),                                               \
      least,                                                                    \
      most,                                                                     \
-     NUMBER_##field == NUMBER_out ? 'o' : '\0',                                \
+     NUMBER_##field == NUMBER_out    ? 'o'                                     \
+     : NUMBER_##field == NUMBER_help ? 'h'                                     \
+                                     : '\0',                                   \
      NULL,                                                                     \
      help},
 #include "runtime/options.def"

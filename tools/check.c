@@ -172,11 +172,9 @@ static Batches batches_of(const Arguments *arguments, const Program *p,
 static void batches_print(Text *t, const Batches *b) {
     if (b->room == 0)
         return;
-    Scaled room = bytes_scaled(b->room);
-    text_add(t,
-             "%-18s%" PRId64 " in %.1f %s, %" PRId64 " without "
-             "rematerialization\n",
-             "largest batch", b->largest, room.count, room.unit, b->kept);
+    text_add(
+        t, "%-18s%" PRId64 " in %s, %" PRId64 " without rematerialization\n",
+        "largest batch", b->largest, memory_shown(t->arena, b->room), b->kept);
 }
 
 static void batches_json(Text *t, const Batches *b) {

@@ -123,19 +123,24 @@ static const char *advice(Arena *a, const Arguments *arguments,
                : "no batch would fit";
 }
 
+const char *memory_shown(Arena *a, int64_t bytes) {
+    Scaled s = bytes_scaled(bytes);
+    return bytes < 1024 ? arena_format(a, "%" PRId64 " bytes", bytes)
+                        : arena_format(a, "%.1f %s", s.count, s.unit);
+}
+
 bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
                const Plan *plan) {
     if (arguments->memory == 0 || plan_process_bytes(plan) <= arguments->memory)
         return true;
-    Scaled need = bytes_scaled(plan_process_bytes(plan));
-    Scaled room = bytes_scaled(arguments->memory);
     complain(arguments,
-             "a batch of %" PRId64 " needs %.1f %s of memory in the plan for "
-             "%s%s, but the limit is %.1f %s; %s",
-             recipe_batch(&p->recipe), need.count, need.unit, plan->device,
+             "a batch of %" PRId64 " needs %s of memory in the plan for %s%s, "
+             "but the limit is %s; %s",
+             recipe_batch(&p->recipe),
+             memory_shown(a, plan_process_bytes(plan)), plan->device,
              p->recipe.recompute == RECOMPUTE_NONE
                  ? " with `recompute = none`"
                  : ", even with rematerialization",
-             room.count, room.unit, advice(a, arguments, p));
+             memory_shown(a, arguments->memory), advice(a, arguments, p));
     return false;
 }

@@ -156,6 +156,7 @@ static int command_run(const Command *command, int count, char **word) {
 
 static bool is_word(const char *word, const char *name) {
     return strcmp(word, name) == 0 ||
+           (word[0] == '-' && word[1] == name[0] && word[2] == '\0') ||
            (strncmp(word, "--", 2) == 0 && strcmp(word + 2, name) == 0);
 }
 

@@ -164,6 +164,8 @@ void complain_uncounted(const Arguments *arguments, const Program *p);
 
 // ---- limit.c ----
 
+const char *memory_shown(Arena *a, int64_t bytes);
+
 // Whether the plan fits into --memory; if not, prints the memory that it needs,
 // the limit, and the batch that would fit.
 bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,

@@ -154,7 +154,7 @@ static const struct {
     {"--frobnicate", "unknown option --frobnicate; see --help"},
     {"--set=batch=3", "keys of the recipe: sinter build FILE.net --set"},
     {"--a-very-long-option-that-nothing-is-near-to-at-all", "unknown option"},
-    {"-h", "unexpected argument -h"},
+    {"-x", "unexpected argument -x"},
     {"--", "unexpected argument --"},
     {"data", "unexpected argument data"},
     {"--data", "--data needs a value: DIR"},

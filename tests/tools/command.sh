@@ -6,6 +6,10 @@ set -u
 . "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 expect 2 "did you mean check?" chek
+expect 0 "sinter COMMAND --help lists a command's options" -h
+expect 0 "usage: sinter check" check -h
+expect 0 "usage: sinter train" train -h
+expect 3 "there is no folder runs here: sinter train makes it" runs
 expect 2 "did you mean --target?" check --targte=host x.net
 expect 2 "see sinter check --help" check --zzzzzzz x.net
 expect 2 "and --set KEY=VALUE for a key of the recipe" build --zzzzzzz x.net

@@ -112,6 +112,7 @@ divides 5000 10000 --memory=50MiB --set shards=2
 checked "$moved" --max-batch --memory=1GiB
 [ "$(number max_batch)" = 10000 ] || fail "$(number max_batch) of 10000 images"
 status 5 "no batch would fit" lenet.net --memory=1KiB
+status 5 "the limit is 10 bytes; no batch would fit" lenet.net --memory=10
 status 0 "largest batch" lenet.net --max-batch --memory=8MiB
 status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB
 

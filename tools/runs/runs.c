@@ -6,6 +6,7 @@
 #include "base/duration.h"
 #include "base/exits.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,12 @@ static int runs_list(Arena *a, const Arguments *arguments, const char *folder) {
     Text t = text_new(a);
     RunList runs = {0};
     struct stat s;
+    if (stat(folder, &s) != 0 && errno == ENOENT &&
+        arguments->num_operands == 0) {
+        complain(arguments, "there is no folder runs here: sinter train makes "
+                            "it, and sinter runs DIR lists another");
+        return EXIT_DATA;
+    }
     if (stat(folder, &s) != 0)
         return io_failed(arguments, folder);
     runs_find(a, folder, folder, 0, &runs);
