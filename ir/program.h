@@ -82,6 +82,7 @@ typedef struct {
     bool sets_classes; // the model's parameter `classes` sets their number
     int ignored; // a label that the loss leaves out, of any size
     OutputKind output;      // of named outputs: of the first
+    const char *input_name; // the model's parameter of the input image
     const char *image_name; // of its files; NULL: the only input
     const DataArray *array;
     int num_arrays;

@@ -185,6 +185,7 @@ static bool more_inputs(Expansion *e, const TrainBlock *block,
     for (int i = 0; good && i < f->num_params; i++)
         if (f->param[i].type != NULL && &f->param[i] != first)
             good = more_add(e, block, given, &f->param[i]);
+    e->recipe.input_name = first->name;
     e->recipe.image_name = e->num_more_inputs > 0 ? first->name : NULL;
     if (!good || e->num_more_inputs + f->num_outputs <= MAX_ARRAYS)
         return good;

@@ -306,6 +306,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     if (e->diags->errors == 0)
         p->predict = predict_graph(e);
     names_record(e, p->stage[0].train, p->eval);
+    p->recipe.input_name = e->recipe.input_name;
     p->recipe.image_name = e->recipe.image_name;
     p->recipe.array = e->recipe.array;
     p->recipe.num_arrays = e->recipe.num_arrays;

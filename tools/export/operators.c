@@ -292,14 +292,13 @@ static const char *tensor_add(Builder *o, NodeId n, const char *name) {
                            (size_t)type_count(&t) * sizeof *numbers);
 }
 
-// The name of an input: that of the model's parameter, if there are several.
+// The name of an input: that of the model's parameter.
 static const char *input_name(Builder *o, NodeId n, const char *name) {
     static const char more[] = "input.";
-    const char *first = o->x->program->recipe.image_name;
     if (strncmp(name, more, strlen(more)) == 0)
         return name + strlen(more);
     if (strcmp(name, "image") == 0)
-        return first != NULL ? first : name;
+        return o->x->program->recipe.input_name;
     return fail(o, n, "an export has the inputs of the model only");
 }
 
@@ -927,14 +926,12 @@ static bool is_input(const Builder *o, const char *name) {
     return false;
 }
 
-// The name of prediction.NAME; an input's name is taken.
+// prediction, or NAME of prediction.NAME; an input's name is taken.
 static const char *output_name(const Builder *o, NodeId n) {
     const char *name = node_text(graph_node(o->g, n), ATTR_name);
     const char *dot = strchr(name, '.');
-    if (dot == NULL)
-        return name;
-    return is_input(o, dot + 1) ? arena_format(o->a, "output.%s", dot + 1)
-                                : dot + 1;
+    const char *own = dot == NULL ? name : dot + 1;
+    return is_input(o, own) ? arena_format(o->a, "output.%s", own) : own;
 }
 
 static void output_add(Builder *o, NodeId n) {

@@ -27,13 +27,15 @@ def open_session(path, level="ORT_ENABLE_ALL"):
 
 
 def run(session, images):
-    return np.concatenate([session.run(["prediction"], {"image": part})[0]
+    [name] = [value.name for value in session.get_inputs()]
+    return np.concatenate([session.run(["prediction"], {name: part})[0]
                            for part in np.array_split(images, 3)])
 
 
 def inputs(folder):
     [image] = open_session(f"{folder}/model.onnx").get_inputs()
-    assert image.name == "image" and image.shape[0] == "batch", image.shape
+    name = "text" if image.type == "tensor(int32)" else "image"
+    assert image.name == name and image.shape[0] == "batch", image
     shape = [COUNT] + image.shape[1:]
     most = 60 if image.type == "tensor(int32)" else 256
     random = np.random.default_rng(0)

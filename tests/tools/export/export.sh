@@ -98,6 +98,13 @@ cp "$models/mlp.net" .
 expect 0 "$SINTER" export mlp.net --set batch=16 --onnx \
     --weights="$(newest mlp/run)"
 [ -s mlp.onnx ] || fail "no file is written by default"
+# An output gives way to an input of its name.
+sed 's/(image: /(prediction: /; s/^  image$/  prediction/' mlp.net >taken.net
+expect 0 "$SINTER" export taken.net --set batch=16 --onnx --weights=mlp/run
+expect_says "with input prediction and output output.prediction"
+sed 's/prediction/self/' taken.net >self.net
+expect 1 "$SINTER" export self.net --set batch=16 --pytorch --weights=mlp/run
+expect_says "PyTorch has another meaning for the name self"
 expect 0 "$SINTER" export mlp.net --set batch=16 --safetensors=pytorch \
     --weights=mlp/run -o state_dict.safetensors
 expect_equal state_dict.safetensors mlp/model.safetensors
