@@ -31,7 +31,7 @@ static int largest(const float *logit) {
 
 static int train(mlp *m) {
     float loss = 0;
-    if (mlp_begin(m, SAMPLES, 1) != 0)
+    if (mlp_begin(m, SAMPLES, EPOCHS, 1) != 0)
         return 1;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         for (int i = 0; i < SAMPLES; i += mlp_batch)

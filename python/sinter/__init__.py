@@ -33,7 +33,7 @@ _functions = {
     "load": (ctypes.c_int, [_pointer, ctypes.c_char_p]),
     "save": (ctypes.c_int, [_pointer, ctypes.c_char_p]),
     "predict": (ctypes.c_int, [_pointer, _pointer, _count, _pointer]),
-    "begin": (ctypes.c_int, [_pointer, _count, _count]),
+    "begin": (ctypes.c_int, [_pointer, _count, ctypes.c_double, _count]),
     "train": (ctypes.c_int, [_pointer, _pointer, _pointer, _count, _pointer]),
     "step": (_count, [_pointer]),
     "steps": (_count, [_pointer]),
@@ -246,10 +246,16 @@ class Model:
                                   len(samples), out.ctypes.data))
         return out
 
-    def begin(self, samples, seed=-1):
-        """Begins a run over a data set of that many samples; the recipe gives
-        its number of steps."""
-        self._check(self._begin(self._instance(), samples, seed))
+    def begin(self, samples, seed=-1, epochs=None):
+        """Begins a run over a data set of that many samples: from the model's
+        weights, with new states of the optimizer.
+
+        epochs: the length of the run; None: the recipe's.  seed: also of the
+        initial weights, if none were loaded, assigned or trained.
+        """
+        if epochs is not None and not 0 < epochs < np.inf:
+            raise ValueError(f"epochs is a number above 0, not {epochs}")
+        self._check(self._begin(self._instance(), samples, epochs or 0, seed))
 
     def _train_arrays(self, given, samples, labels):
         """Arrays of samples and labels as `given` returns them, in the order of
@@ -283,17 +289,17 @@ class Model:
 
     def fit(self, samples, labels, *, epochs=None, validation=None, seed=-1,
             report=None):
-        """Trains for all of the recipe's steps, or `epochs`, on arrays that it
-        shuffles; returns a list with a dict for each epoch.
+        """Trains the model's weights for `epochs`, or the recipe's length, on
+        arrays that it shuffles; returns a list with a dict for each epoch.
 
         validation: a pair of arrays, on which accuracy is measured after each
         epoch; report: a function that is given each dict.
         """
         _, count = self._train_arrays(self._checked, samples, labels)
-        self.begin(count, seed)
+        self.begin(count, seed, epochs)
         history, order = [], np.random.default_rng(max(seed, 0))
         last = count - count % self.update
-        while self.step < self.steps and len(history) != epochs:
+        while self.step < self.steps:
             mixed, losses = order.permutation(count), []
             mixed = mixed[:last] if self._whole else mixed
             for at in range(0, len(mixed), self.update):

@@ -17,6 +17,7 @@ struct RtInstance {
     float *output;       // of a batch
     bool prepared;       // for predictions
     bool begun;          // a run of training
+    bool changed;        // weights are not those of the last init
     bool broken;         // the device has failed
     // texts.c, which only libraries of models that generate have, sets these.
     struct RtGeneration *generation; // NULL before the first text

@@ -226,35 +226,106 @@ static bool rooms_new(RtInstance *m) {
            rt_fail(&rt_last, EXIT_MEMORY, "out of memory");
 }
 
-// The progress of a run over that many samples, and the initial states.
-static bool begin(RtInstance *m, int64_t samples, int64_t seed) {
-    const RtTrainer *t = m->trainer;
-    RtProgress p = {.seed = seed >= 0 ? seed : t->seed};
+// ---- weights of a run ----
+
+// A parameter or a running statistic, which a new run takes over.
+static bool is_kept(const RtState *s) {
+    return s->kind == RT_PARAM || s->kind == RT_STATISTIC;
+}
+
+static size_t kept_bytes(const RtPlan *plan) {
+    size_t bytes = 0;
+    for (int i = 0; i < plan->num_states; i++)
+        if (is_kept(&plan->state[i]))
+            bytes += rt_state_bytes(&plan->state[i]);
+    return bytes;
+}
+
+static const RtState *average_of(const RtPlan *plan, const RtState *s) {
+    char name[RT_MAX_KEY];
+    snprintf(name, sizeof name, "%s.average", s->name);
+    return rt_state_find(plan, name);
+}
+
+// Weights for a new run: averages where there are some, as --init takes them.
+// NULL: no memory.
+static char *kept_read(RtInstance *m) {
+    const RtPlan *plan = m->plan;
+    char *kept = malloc(kept_bytes(plan) + 1), *to = kept;
+    if (kept == NULL)
+        return NULL;
+    rt_instance_prepare(m); // averages early
+    m->device->sync(m->device);
+    for (int i = 0; i < plan->num_states; i++) {
+        const RtState *s = &plan->state[i], *average;
+        if (!is_kept(s))
+            continue;
+        average = average_of(plan, s);
+        m->device->read(m->device, to, (average != NULL ? average : s)->offset,
+                        rt_state_bytes(s));
+        to += rt_state_bytes(s);
+    }
+    return kept;
+}
+
+static void kept_write(RtInstance *m, const char *from) {
+    for (int i = 0; i < m->plan->num_states; i++) {
+        const RtState *s = &m->plan->state[i];
+        if (!is_kept(s))
+            continue;
+        m->device->write(m->device, s->offset, from, rt_state_bytes(s));
+        from += rt_state_bytes(s);
+    }
+}
+
+// The position at the start of a run.  epochs: 0: the recipe's length.
+static bool run_plan(const RtTrainer *t, int64_t samples, double epochs,
+                     int64_t seed, RtProgress *p) {
+    RtTime length = epochs > 0 ? (RtTime){epochs, RT_EPOCHS} : t->length;
     int64_t update = (int64_t)t->batch * t->accumulate;
-    p.epoch_steps = samples / update + (!t->drop_last && samples % update != 0);
-    if (samples < 1 || p.epoch_steps < 1)
+    *p = (RtProgress){.seed = seed >= 0 ? seed : t->seed};
+    bool whole = t->drop_last || t->whole_train != NULL;
+    p->epoch_steps = samples / update + (!whole && samples % update != 0);
+    if (samples < 1 || p->epoch_steps < 1)
         return rt_fail(&rt_last, EXIT_DATA,
                        "%" PRId64 " samples do not make one update", samples);
-    double steps = ceil(rt_time_steps(t->length, &p) - 1e-9);
+    if (!(epochs >= 0))
+        return rt_fail(&rt_last, EXIT_USAGE, "a run of %g epochs", epochs);
+    double steps = ceil(rt_time_steps(length, p) - 1e-9);
     if (!(steps <= INT32_MAX))
         return rt_fail(&rt_last, EXIT_USAGE, "it has more than %d steps",
                        INT32_MAX);
-    p.steps = steps < 1 ? 1 : (int64_t)steps;
+    p->steps = steps < 1 ? 1 : (int64_t)steps;
+    return true;
+}
+
+// All states at the start of a run: initial weights, or those that a load, a
+// write or an update has left.
+static bool begin(RtInstance *m, int64_t samples, double epochs, int64_t seed) {
+    RtProgress p;
+    if (!run_plan(m->trainer, samples, epochs, seed, &p))
+        return false;
+    char *kept = m->changed ? kept_read(m) : NULL;
+    if (m->changed && kept == NULL)
+        return rt_fail(&rt_last, EXIT_MEMORY, "out of memory");
     m->at = p;
     m->prepared = false;
     rt_states_clear(m->plan, m->device);
     rt_states_start(m->plan, m->device, &m->at);
     run(m, RT_INIT, 0);
+    if (kept != NULL)
+        kept_write(m, kept);
+    free(kept);
     run(m, RT_DERIVE, 0);
-    if (rt_time_averages(t, &m->at))
+    if (rt_time_averages(m->trainer, &m->at))
         run(m, RT_AVERAGE, 0);
-    m->begun = rt_step_find(m->plan, RT_COLLECT, 0) == NULL;
+    m->begun = m->begun || rt_step_find(m->plan, RT_COLLECT, 0) == NULL;
     return true;
 }
 
 static bool create(RtInstance *m, const char *device, int threads) {
     return open(m, device, threads) && rooms_new(m) &&
-           begin(m, (int64_t)m->trainer->batch * m->trainer->accumulate, -1);
+           begin(m, (int64_t)m->trainer->batch * m->trainer->accumulate, 0, -1);
 }
 
 static int try_create(RtInstance *m, const char *device, int threads) {
@@ -307,7 +378,7 @@ static bool load(RtInstance *m, const char *path) {
                                 message, &rt_last))
         return false;
     m->prepared = false;
-    m->begun = true;
+    m->begun = m->changed = true;
     run(m, RT_DERIVE, 0);
     return true;
 }
@@ -484,8 +555,9 @@ int rt_instance_predict(RtInstance *m, const void *samples, int64_t count,
 
 // ---- train ----
 
-int rt_instance_begin(RtInstance *m, int64_t samples, int64_t seed) {
-    CALL(m, trains(m) && begin(m, samples, seed));
+int rt_instance_begin(RtInstance *m, int64_t samples, double epochs,
+                      int64_t seed) {
+    CALL(m, trains(m) && begin(m, samples, epochs, seed));
 }
 
 static bool train_check(const RtInstance *m, int64_t count) {
@@ -500,7 +572,9 @@ static bool train_check(const RtInstance *m, int64_t count) {
                        t->model);
     if (m->at.step >= m->at.steps)
         return rt_fail(&rt_last, EXIT_USAGE,
-                       "its run of %" PRId64 " steps is over", m->at.steps);
+                       "its run of %" PRId64 " steps is over: begin starts "
+                       "another one with these weights",
+                       m->at.steps);
     return (count >= 1 && count <= most) ||
            rt_fail(&rt_last, EXIT_DATA,
                    "an update takes 1 to %" PRId64 " samples, not %" PRId64,
@@ -639,6 +713,7 @@ static bool train(RtInstance *m, const void *const *data, int64_t count,
         return false;
     m->at.step++;
     m->prepared = false;
+    m->changed = true;
     if (rt_time_averages(m->trainer, &m->at))
         run(m, RT_AVERAGE, 0);
     if (loss != NULL) {
@@ -722,17 +797,16 @@ int rt_instance_read(RtInstance *m, const char *name, float *to, size_t count) {
 // An average of the weight is replaced, too.
 static bool weight_write(RtInstance *m, const char *name, const float *from,
                          size_t count) {
-    char averaged[RT_MAX_KEY];
     const RtState *s = weight_find(m, name, count), *average;
     if (s == NULL)
         return false;
     m->device->write(m->device, s->offset, from, count * sizeof *from);
-    snprintf(averaged, sizeof averaged, "%s.average", name);
-    average = rt_state_find(m->plan, averaged);
+    average = average_of(m->plan, s);
     if (average != NULL)
         m->device->write(m->device, average->offset, from,
                          count * sizeof *from);
     m->prepared = false;
+    m->changed = true;
     run(m, RT_DERIVE, 0);
     return true;
 }

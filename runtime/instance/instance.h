@@ -28,7 +28,8 @@ int rt_instance_predict(RtInstance *m, const void *samples, int64_t count,
 // and label, then of each array of the trainer, NULL where they are not read.
 int rt_instance_predict_all(RtInstance *m, const void *const *data,
                             int64_t count, float *const *output);
-int rt_instance_begin(RtInstance *m, int64_t samples, int64_t seed);
+int rt_instance_begin(RtInstance *m, int64_t samples, double epochs,
+                      int64_t seed);
 int rt_instance_train(RtInstance *m, const void *samples, const void *labels,
                       int64_t count, float *loss);
 int rt_instance_train_all(RtInstance *m, const void *const *data, int64_t count,
@@ -84,8 +85,9 @@ int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
     RT_PUBLIC int name##_save(RtInstance *m, const char *path) {               \
         return rt_instance_save(m, path);                                      \
     }                                                                          \
-    RT_PUBLIC int name##_begin(RtInstance *m, int64_t samples, int64_t seed) { \
-        return rt_instance_begin(m, samples, seed);                            \
+    RT_PUBLIC int name##_begin(RtInstance *m, int64_t samples, double epochs,  \
+                               int64_t seed) {                                 \
+        return rt_instance_begin(m, samples, epochs, seed);                    \
     }                                                                          \
     RT_PUBLIC int64_t name##_step(const RtInstance *m) {                       \
         return rt_instance_step(m);                                            \

@@ -51,8 +51,9 @@ class Model:
     def save(self, path):
         self.call("save", path.encode())
 
-    def begin(self, samples, seed):
-        self.call("begin", ctypes.c_int64(samples), ctypes.c_int64(seed))
+    def begin(self, samples, seed, epochs=0):
+        self.call("begin", ctypes.c_int64(samples), ctypes.c_double(epochs),
+                  ctypes.c_int64(seed))
 
     def predict(self, x, numbers):
         output = np.full((len(x), numbers), np.nan, np.float32)
@@ -215,6 +216,29 @@ def trains(checkpoint):
         m.free()
 
 
+def continues(trained, run, array):
+    """A new run starts with loaded weights, and new optimizer states, as the
+    trainer's does with --init; a shorter one plans its schedules for it."""
+    model, x = Model("small"), data("test")[0]
+    model.load(run)
+    samples_train(model, 4)
+    model.save("again.safetensors")
+    own, other = tensors("again.safetensors"), tensors(trained)
+    assert own.keys() == other.keys()
+    for name, value in own.items():
+        assert value == other[name] or name.startswith("metric."), name
+    assert (model.predict(x, 3) == np.load(array)).all()
+    before = model.read("conv_1.weight")
+    model.begin(128, 7, epochs=0.5)
+    assert model.function("steps")(model.at) == 2
+    assert model.function("step")(model.at) == 0
+    averaged = tensors("again.safetensors").get("conv_1.weight.average")
+    if averaged is not None:
+        before = np.frombuffer(averaged, np.float32).reshape(before.shape)
+    assert (model.read("conv_1.weight") == before).all()
+    model.free()
+
+
 def threads():
     """Instances in threads of their own compute what one alone computes."""
     alone = Model("small", threads=1)
@@ -271,6 +295,7 @@ def errors():
     refused("8 numbers, not 3", lambda: model.call(
         "read", b"batch_norm_1.scale", y.ctypes, ctypes.c_size_t(3)))
     refused("0 samples", lambda: model.begin(0, 1))
+    refused("-1 epochs", lambda: model.begin(128, 1, epochs=-1))
     assert model.train(x[:32], y[:32]) > 0
     model.function("free")(None)
     model.free()
@@ -337,6 +362,8 @@ def starts(checkpoint):
     model.load(checkpoint)
     first = model.train(x, y)
     assert 0 < first < 10, first
+    model.begin(16, 1)
+    assert 0 < model.train(x, y) < 10
     model.free()
 
 

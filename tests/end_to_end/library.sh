@@ -41,6 +41,11 @@ for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
         expect 0 "$python" "$here/library.py" predicts run.safetensors all.npy
     done
     expect 0 "$python" "$here/library.py" trains run.safetensors
+    rm -rf again
+    expect 0 ./trainer --device=host --init=run.safetensors --out=again --quiet
+    expect 0 ./trainer --device=host --predict data --weights=again -o again.npy
+    expect 0 "$python" "$here/library.py" continues "$(newest again)" \
+        run.safetensors again.npy
 done
 expect 3 ./trainer --device=host --resume=own.safetensors --out=resumed
 expect_says "of a library, whose data are not known"

@@ -83,7 +83,8 @@ rows = []
 history = model.fit(images, labels, epochs=2, seed=3, report=rows.append,
                     validation=(images, labels))
 assert rows == history and [row["epoch"] for row in rows] == [1, 2]
-other.begin(len(images), 3)
+other.begin(len(images), 3, epochs=2)
+assert other.steps == 2 * 3 and other.step == 0
 order = np.random.default_rng(3)
 for _ in range(2):
     mixed = order.permutation(250)
@@ -92,6 +93,22 @@ for _ in range(2):
         other.train_step(images[chosen], labels[chosen])
 assert np.array_equal(model.predict(images), other.predict(images))
 assert history[-1]["accuracy"] == model.accuracy(images, labels)
+
+# It continues from the weights that a model has: loaded or trained ones.
+other.load("trained.safetensors")
+other.begin(len(images))
+assert other.step == 0 and np.array_equal(other.predict(images), later)
+assert len(other.fit(images, labels, epochs=11)) == 11  # the recipe has 10
+assert other.step == other.steps == 33
+raises(sinter.Error, "its run of 33 steps is over: begin starts another",
+       other.train_step, images[:100], labels[:100])
+before = other.predict(images)
+other.begin(len(images), seed=9)
+assert np.array_equal(other.predict(images), before)
+for epochs in -1, 0, float("nan"):
+    raises(ValueError, "epochs is a number above 0", other.fit, images, labels,
+           epochs=epochs)
+assert np.array_equal(other.predict(images), before)
 
 # Texts, of bytes: those of the trainer, and their tokens.
 writer = sinter.build(models / "gpt_nano.net", out="libwriter", threads=1, set={
@@ -134,6 +151,7 @@ assert np.array_equal(model.predict(images), before)
 raises(ValueError, "out must be", model.predict, images, out=room[:3])
 raises(ValueError, "has shape", model.weights.__setitem__, name, np.zeros(3))
 raises(KeyError, "nothing", model.weights.__getitem__, "nothing")
+model.begin(len(images))
 assert raises(sinter.Error, "an update takes", model.train_step,
               images, labels).status == 3
 raises(sinter.Error, "nowhere", model.load, "nowhere.safetensors")
