@@ -402,10 +402,15 @@ static bool trains(const RtInstance *m) {
                    "it was built with --inference and cannot train");
 }
 
+static bool save(RtInstance *m, const char *path) {
+    if (!trains(m))
+        return false;
+    rt_instance_prepare(m); // averages early
+    return rt_checkpoint_write(m->checkpoint, path, &m->at, &rt_last);
+}
+
 int rt_instance_save(RtInstance *m, const char *path) {
-    CALL(m,
-         trains(m) &&
-             rt_checkpoint_write(m->checkpoint, path, &m->at, &rt_last));
+    CALL(m, save(m, path));
 }
 
 // ---- batches ----

@@ -216,6 +216,17 @@ def trains(checkpoint):
         m.free()
 
 
+def early():
+    """Until averaging starts, a saved average is the weight."""
+    model, (x, y) = Model("small"), data("train")
+    model.begin(len(x), 0)
+    model.train(x[:32], y[:32])
+    model.save("early.safetensors")
+    saved = tensors("early.safetensors")
+    assert saved["conv_1.weight.average"] == saved["conv_1.weight"]
+    model.free()
+
+
 def continues(trained, run, array):
     """A new run starts with loaded weights, and new optimizer states, as the
     trainer's does with --init; a shorter one plans its schedules for it."""

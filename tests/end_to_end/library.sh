@@ -20,8 +20,8 @@ done
 
 "$python" "$here/predict.py" data
 cp "$here/predict.net" .
-for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
-    shards=4 sync_batch_norm=true; do
+for setting in 'average=ema(0.9, start=2 epoch)' \
+    'average=lookahead(0.9, every=2 step)' shards=4 sync_batch_norm=true; do
     set -- predict.net --set "$setting"
     [ "$setting" = sync_batch_norm=true ] && set -- "$@" --set shards=4
     case $setting in
@@ -41,6 +41,9 @@ for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
         expect 0 "$python" "$here/library.py" predicts run.safetensors all.npy
     done
     expect 0 "$python" "$here/library.py" trains run.safetensors
+    case $setting in
+    *start*) expect 0 "$python" "$here/library.py" early ;;
+    esac
     rm -rf again
     expect 0 ./trainer --device=host --init=run.safetensors --out=again --quiet
     expect 0 ./trainer --device=host --predict data --weights=again -o again.npy
