@@ -19,6 +19,10 @@ typedef struct {
     size_t count, room;
 } RtTokens;
 
+// The tokenizer.json in a folder, or beside a file, which the caller frees;
+// NULL: there is none.
+char *rt_tokenizer_near(const char *path);
+
 // Path NULL: bytes.  NULL, with *e filled, on an error; the caller frees it.
 RtTokenizer *rt_tokenizer_open(const char *path, RtError *e);
 void rt_tokenizer_free(RtTokenizer *t);

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -640,6 +642,19 @@ static bool bytes_open(RtTokenizer *t, RtError *e) {
     t->merges = power_above(0);
     t->merge = calloc(t->merges, sizeof *t->merge);
     return t->merge != NULL ? index_tokens(t, e) : no_memory(e);
+}
+
+char *rt_tokenizer_near(const char *path) {
+    struct stat is;
+    bool is_folder = stat(path, &is) == 0 && S_ISDIR(is.st_mode);
+    const char *slash = is_folder ? path + strlen(path) : strrchr(path, '/');
+    char *file = slash == NULL ? rt_path("tokenizer.json")
+                               : rt_path("%.*s/tokenizer.json",
+                                         (int)(slash - path), path);
+    if (file == NULL || access(file, R_OK) == 0)
+        return file;
+    free(file);
+    return NULL;
 }
 
 RtTokenizer *rt_tokenizer_open(const char *path, RtError *e) {

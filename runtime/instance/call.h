@@ -19,9 +19,12 @@ struct RtInstance {
     bool begun;          // a run of training
     bool changed;        // weights are not those of the last init
     bool broken;         // the device has failed
+    // Weights beside which no tokenizer was searched for since their load;
+    // NULL: none.
+    char *unsearched;
     // texts.c, which only libraries of models that generate have, sets these.
     struct RtGeneration *generation; // NULL before the first text
-    struct RtTokenizer *tokenizer;   // NULL: not given
+    struct RtTokenizer *tokenizer;   // NULL: none
     void (*free_texts)(RtInstance *m);
     bool cached; // since the last decode step, no step has run
 };

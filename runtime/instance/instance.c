@@ -363,6 +363,7 @@ void rt_instance_free(RtInstance *m) {
     if (m->device != NULL)
         try_close(m);
     rt_lockstep_close(&m->lockstep);
+    free(m->unsearched);
     free(m->batch);
     free(m->output);
     free(m);
@@ -392,7 +393,12 @@ int rt_instance_load(RtInstance *m, const char *path) {
     if (file == NULL)
         return rt_last.status;
     int status = try_load(m, file);
-    free(file);
+    if (status == EXIT_GOOD) {
+        free(m->unsearched);
+        m->unsearched = file;
+    } else {
+        free(file);
+    }
     return status;
 }
 

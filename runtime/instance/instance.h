@@ -47,9 +47,8 @@ int rt_instance_write(RtInstance *m, const char *name, const float *from,
 int rt_instance_tokenizer(RtInstance *m, const char *path);
 int64_t rt_instance_encode(RtInstance *m, const char *text, size_t length,
                            int32_t *tokens, int64_t room);
-const char *rt_instance_decode(const RtInstance *m, int32_t token,
-                               size_t *length);
-int32_t rt_instance_end(const RtInstance *m);
+const char *rt_instance_decode(RtInstance *m, int32_t token, size_t *length);
+int32_t rt_instance_end(RtInstance *m);
 int rt_instance_prompt(RtInstance *m, const int32_t *tokens, int64_t count);
 int rt_instance_append(RtInstance *m, int32_t token);
 int rt_instance_logits(RtInstance *m, float *to);
@@ -130,11 +129,11 @@ int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
                                     int64_t room) {                            \
         return rt_instance_encode(m, text, length, tokens, room);              \
     }                                                                          \
-    RT_PUBLIC const char *name##_decode(const RtInstance *m, int32_t token,    \
+    RT_PUBLIC const char *name##_decode(RtInstance *m, int32_t token,          \
                                         size_t *length) {                      \
         return rt_instance_decode(m, token, length);                           \
     }                                                                          \
-    RT_PUBLIC int32_t name##_end(const RtInstance *m) {                        \
+    RT_PUBLIC int32_t name##_end(RtInstance *m) {                              \
         return rt_instance_end(m);                                             \
     }                                                                          \
     RT_PUBLIC int name##_prompt(RtInstance *m, const int32_t *tokens,          \

@@ -34,7 +34,29 @@ static bool tokenizer_set(RtInstance *m, const char *path) {
         return false;
     rt_tokenizer_free(m->tokenizer);
     m->tokenizer = t;
+    free(m->unsearched);
+    m->unsearched = NULL;
     return true;
+}
+
+// Takes the tokenizer beside weights that were loaded since the last one.
+static bool tokenizer_find(RtInstance *m) {
+    char *path = rt_tokenizer_near(m->unsearched);
+    bool good = path == NULL || tokenizer_set(m, path);
+    free(path);
+    return good;
+}
+
+static int try_find(RtInstance *m) {
+    CALL(m, tokenizer_find(m));
+}
+
+static bool has_tokenizer(RtInstance *m) {
+    return (m->unsearched == NULL || try_find(m) == EXIT_GOOD) &&
+           (m->tokenizer != NULL ||
+            rt_fail(&rt_last, EXIT_USAGE,
+                    "the instance has no tokenizer, and no tokenizer.json is "
+                    "beside loaded weights: tokenizer(PATH) reads one"));
 }
 
 int rt_instance_tokenizer(RtInstance *m, const char *path) {
@@ -45,9 +67,8 @@ int64_t rt_instance_encode(RtInstance *m, const char *text, size_t length,
                            int32_t *tokens, int64_t room) {
     RtTokens found = {0};
     int64_t count = -1;
-    if (m->tokenizer == NULL)
-        rt_fail(&rt_last, EXIT_USAGE, "the instance has no tokenizer");
-    else if (rt_tokenizer_encode(m->tokenizer, text, length, &found, &rt_last))
+    if (has_tokenizer(m) &&
+        rt_tokenizer_encode(m->tokenizer, text, length, &found, &rt_last))
         count = (int64_t)found.count;
     int64_t some = count < room ? count : room;
     if (some > 0)
@@ -56,15 +77,13 @@ int64_t rt_instance_encode(RtInstance *m, const char *text, size_t length,
     return count;
 }
 
-const char *rt_instance_decode(const RtInstance *m, int32_t token,
-                               size_t *length) {
-    return m->tokenizer == NULL
-               ? NULL
-               : rt_tokenizer_bytes(m->tokenizer, token, length);
+const char *rt_instance_decode(RtInstance *m, int32_t token, size_t *length) {
+    return has_tokenizer(m) ? rt_tokenizer_bytes(m->tokenizer, token, length)
+                            : NULL;
 }
 
-int32_t rt_instance_end(const RtInstance *m) {
-    return m->tokenizer == NULL ? -1 : rt_tokenizer_end(m->tokenizer);
+int32_t rt_instance_end(RtInstance *m) {
+    return has_tokenizer(m) ? rt_tokenizer_end(m->tokenizer) : -1;
 }
 
 // ---- text ----

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 typedef struct {
     RtSession *s;
@@ -22,29 +20,15 @@ typedef struct {
 
 // ---- tokenizer ----
 
-// The tokenizer.json in a folder, or beside a file; NULL: there is none.
-static char *tokenizer_near(const char *path) {
-    struct stat is;
-    bool is_folder = stat(path, &is) == 0 && S_ISDIR(is.st_mode);
-    const char *slash = is_folder ? path + strlen(path) : strrchr(path, '/');
-    char *file = slash == NULL ? rt_path("tokenizer.json")
-                               : rt_path("%.*s/tokenizer.json",
-                                         (int)(slash - path), path);
-    if (file == NULL || access(file, R_OK) == 0)
-        return file;
-    free(file);
-    return NULL;
-}
-
 // The file of --tokenizer, or the one beside the weights or in the data set.
 static bool tokenizer_open(Generation *g, const char *weights, RtError *e) {
     const RtTrainer *t = g->s->run->trainer;
     const char *path = g->options->tokenizer;
     char *found = NULL;
     if (path == NULL && weights != NULL)
-        path = found = tokenizer_near(weights);
+        path = found = rt_tokenizer_near(weights);
     if (path == NULL && t->data_path != NULL && *t->data_path != '\0')
-        path = found = tokenizer_near(t->data_path);
+        path = found = rt_tokenizer_near(t->data_path);
     if (path == NULL && rt_generation_classes(g->generation) != 256)
         return rt_fail(e, EXIT_DATA,
                        "there is no tokenizer.json beside the weights or in "

@@ -76,9 +76,11 @@ class Writer(Model):
 
     def __init__(self, name, checkpoint, tokenizer):
         super().__init__(name)
+        refused("tokenizer(PATH) reads one", lambda: self.encode("| tool"))
         self.load(checkpoint)
-        refused("no tokenizer", lambda: self.encode("a"))
+        beside = self.encode("| tool")
         self.call("tokenizer", tokenizer.encode())
+        assert self.encode("| tool") == beside
         decode = self.function("decode")
         decode.restype = ctypes.POINTER(ctypes.c_char)
 
