@@ -427,6 +427,10 @@ typedef struct {
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
+// Whether a mean loss is not finite, or the loss scale has reached its end;
+// NAN: there is none.  EXIT_DIVERGED in *e.
+bool rt_diverged(double loss, double scale, int64_t step, double epoch,
+                 RtError *e);
 // Clears the sums of evaluations that are not in RtMetrics.
 void rt_metrics_clear_sums(const RtPlan *plan, RtDevice *d);
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);

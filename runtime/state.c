@@ -4,6 +4,8 @@
 
 #include "runtime/runtime.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +105,23 @@ RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
             d->read(d, (char *)&m + metrics[i].field, s->offset, sizeof(float));
     }
     return m;
+}
+
+bool rt_diverged(double loss, double scale, int64_t step, double epoch,
+                 RtError *e) {
+    if (!isfinite(loss))
+        rt_fail(e, EXIT_DIVERGED,
+                "the loss is %s after step %" PRId64 ", epoch %.2f",
+                isnan(loss) ? "not a number" : "infinite", step, epoch);
+    else if (scale < 1)
+        rt_fail(e, EXIT_DIVERGED,
+                "gradients are not finite at the smallest loss scale, 1, after "
+                "step %" PRId64 ", epoch %.2f; build with precision=bf16 or "
+                "f32, which have a larger range than f16",
+                step, epoch);
+    else
+        return false;
+    return true;
 }
 
 void rt_metrics_request(const RtPlan *plan, RtDevice *d) {

@@ -264,14 +264,17 @@ class Model:
             samples, count = self._all(given, samples, self.inputs, "samples")
             labels, _ = self._all(given, labels or {}, self.labels, "labels",
                                   count)
+            _finite([*self.inputs, *self.labels], samples + labels)
             return samples + labels, count
         samples = given(samples, self.sample, "samples")
+        _finite(["samples"], [samples])
         if self.label is None:
             return [samples, None], len(samples)
         labels = given(labels, self.label, "labels", self._classes.get("labels"))
         if len(labels) != len(samples):
             raise ValueError(f"{len(samples)} samples have {len(labels)} "
                              "labels")
+        _finite(["labels"], [labels])
         return [samples, labels], len(samples)
 
     def train_step(self, samples, labels=None):
@@ -443,6 +446,15 @@ class Model:
 
     def __del__(self):
         self.close()
+
+
+def _finite(names, arrays):
+    """Raises for the first sample with a number that is not finite."""
+    for name, array in zip(names, arrays):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            at = tuple(np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(f"{name}: sample {at[0]} has {array[at]}, which "
+                             "is not finite")
 
 
 def _taken(arrays, chosen):

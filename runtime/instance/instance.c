@@ -609,16 +609,39 @@ static bool labels_check(const RtTrainer *t, const char *name,
     return true;
 }
 
-static bool classes_check(const RtTrainer *t, const void *const *data,
-                          int64_t count) {
+// Whether all numbers are finite, as a trainer requires of files; weights of
+// samples are not negative.
+static bool numbers_check(const char *name, const RtShape *shape, bool weighs,
+                          const float *x, int64_t count) {
+    int64_t each = 1;
+    for (int i = 0; i < shape->rank; i++)
+        each *= shape->dim[i];
+    if (shape->type != RT_F32 || x == NULL)
+        return true;
+    for (int64_t i = 0; i < count * each; i++)
+        if (!isfinite(x[i]) || (weighs && x[i] < 0))
+            return rt_fail(
+                &rt_last, EXIT_DATA, "%s: sample %" PRId64 " has %s%g, %s",
+                name, i / each, weighs ? "the weight " : "", (double)x[i],
+                weighs ? "and weights are from 0" : "which is not finite");
+    return true;
+}
+
+static bool data_check(const RtTrainer *t, const void *const *data,
+                       int64_t count) {
     bool good =
-        !has_classes(t) || labels_check(t, "label", &t->label, t->classes,
-                                        t->ignored, data[1], count);
+        numbers_check("samples", &t->image, false, data[0], count) &&
+        (t->label.rank < 0 ||
+         numbers_check("labels", &t->label, false, data[1], count)) &&
+        (!has_classes(t) || labels_check(t, "label", &t->label, t->classes,
+                                         t->ignored, data[1], count));
     for (int i = 0; good && i < t->num_arrays; i++) {
         const RtArray *a = &t->array[i];
-        good = a->classes == 0 ||
-               labels_check(t, a->input, &a->shape, a->classes, a->ignored,
-                            data[ARRAYS + i], count);
+        const void *x = data[ARRAYS + i];
+        good =
+            numbers_check(a->input, &a->shape, a->weighs, x, count) &&
+            (a->classes == 0 || labels_check(t, a->input, &a->shape, a->classes,
+                                             a->ignored, x, count));
     }
     return good;
 }
@@ -713,10 +736,22 @@ static bool train_update(RtInstance *m, const void *const *data, int64_t count,
                                  : train_shards(m, data, count, stage);
 }
 
+// The mean loss of the update; false if it diverged.
+static bool loss_read(RtInstance *m, float *loss) {
+    RtMetrics r = rt_metrics_read(m->plan, m->device);
+    double all = (double)r.loss.high + (double)r.loss.low;
+    double mean = all / ((double)r.count.high + (double)r.count.low);
+    *loss = (float)mean;
+    return r.count.high == 0 ||
+           !rt_diverged(mean, r.scale > 0 ? r.scale : NAN, m->at.step,
+                        (double)m->at.step / (double)m->at.epoch_steps,
+                        &rt_last);
+}
+
 static bool train(RtInstance *m, const void *const *data, int64_t count,
                   float *loss) {
     int stage = rt_time_stage(m->trainer, &m->at);
-    if (!train_check(m, count) || !classes_check(m->trainer, data, count))
+    if (!train_check(m, count) || !data_check(m->trainer, data, count))
         return false;
     if (loss != NULL)
         rt_metrics_write(m->plan, m->device, &(RtMetrics){0});
@@ -727,12 +762,7 @@ static bool train(RtInstance *m, const void *const *data, int64_t count,
     m->changed = true;
     if (rt_time_averages(m->trainer, &m->at))
         run(m, RT_AVERAGE, 0);
-    if (loss != NULL) {
-        RtMetrics r = rt_metrics_read(m->plan, m->device);
-        double all = (double)r.loss.high + (double)r.loss.low;
-        *loss = (float)(all / ((double)r.count.high + (double)r.count.low));
-    }
-    return true;
+    return loss == NULL || loss_read(m, loss);
 }
 
 int rt_instance_train_all(RtInstance *m, const void *const *data, int64_t count,

@@ -89,20 +89,8 @@ void rt_session_begin_row(RtSession *s) {
 }
 
 bool rt_session_diverged(const RtRow *row, RtError *e) {
-    long long step = row->step;
-    if (!isfinite(row->metric[METRIC_loss]))
-        rt_fail(e, EXIT_DIVERGED, "the loss is %s after step %lld, epoch %.2f",
-                isnan(row->metric[METRIC_loss]) ? "not a number" : "infinite",
-                step, row->epoch);
-    else if (row->scale < 1)
-        rt_fail(e, EXIT_DIVERGED,
-                "gradients are not finite at the smallest loss scale, 1, after "
-                "step %lld, epoch %.2f; build with precision=bf16 or f32, "
-                "which have a larger range than f16",
-                step, row->epoch);
-    else
-        return false;
-    return true;
+    return rt_diverged(row->metric[METRIC_loss], row->scale, row->step,
+                       row->epoch, e);
 }
 
 static void row_time(const RtSession *s, RtRow *row) {

@@ -317,6 +317,26 @@ def errors():
     model.free()
 
 
+def finite():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(8, 3)).astype(np.float32)
+    model, y = Model("line"), x[:, :1].copy()
+    before = model.predict(x, 1)
+    for array, name in (x, "samples"), (y, "labels"):
+        for value in np.nan, np.inf:
+            was, array[5, 0] = array[5, 0], value
+            refused(f"{name}: sample 5 has {value}, which is not finite",
+                    lambda: model.train(x, y))
+            array[5, 0] = was
+    assert (model.predict(x, 1) == before).all()
+
+    def diverge():
+        for _ in range(20):
+            model.train(1e6 * x, y)
+    refused("the loss is infinite after step", diverge)
+    model.free()
+
+
 class Mallinfo(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in (
         "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks",

@@ -77,6 +77,21 @@ expect 0 "$python" "$here/library.py" errors
     expect 0 "$python" "$here/library.py" memory
 ) || exit 1
 
+# Numbers that are not finite end no program and change no weight.
+export CC="$tiny"
+cat >line.net <<'END'
+model Line(x: f32[N, 3]) -> f32[N, 1] { x |> linear(1) }
+train Line {
+  data      = npy("data", targets=true)
+  batch     = 8
+  epochs    = 20
+  loss      = mean(mse(output, label))
+  optimizer = sgd(lr=1)
+}
+END
+expect 0 "$SINTER" build line.net --library -o libline
+expect 0 "$python" "$here/library.py" finite
+
 # A model that starts from its data loads what --init-only wrote.
 export CC="$tiny"
 expect 0 "$SINTER" build "$models/airbench94.net" --set batch=16 --library \

@@ -110,6 +110,32 @@ for epochs in -1, 0, float("nan"):
            epochs=epochs)
 assert np.array_equal(other.predict(images), before)
 
+# Numbers that are not finite are refused; a loss that is not is an error.
+Path("line.net").write_text("""model Line(x: f32[N, 3]) -> f32[N, 1] {
+  x |> linear(1)
+}
+train Line {
+  data      = npy("data", targets=true)
+  batch     = 4
+  epochs    = 50
+  loss      = mean(mse(output, label))
+  optimizer = sgd(lr=1)
+}
+""")
+line = sinter.build("line.net", threads=1)
+x = draw.normal(size=(8, 3)).astype(np.float32)
+y = x[:, :1].copy()
+before = line.predict(x)
+for given, wrong in (x, "samples"), (y, "labels"):
+    for value in np.nan, np.inf:
+        was, given[5, 0] = given[5, 0], value
+        says = f"{wrong}: sample 5 has {value}, which is not finite"
+        raises(ValueError, says, line.fit, x, y)
+        raises(ValueError, says.replace("5", "1"), line.train_step, x[4:], y[4:])
+        given[5, 0] = was
+assert np.array_equal(line.predict(x), before)
+assert raises(sinter.Error, "the loss is", line.fit, 1e6 * x, y).status == 6
+
 # Texts, of bytes: those of the trainer, and their tokens.
 writer = sinter.build(models / "gpt_nano.net", out="libwriter", threads=1, set={
     "vocabulary": 256, "batch": 2, "layers": "[1]", "width": 24})
