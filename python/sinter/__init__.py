@@ -177,10 +177,17 @@ class Model:
         array = np.asarray(array)
         if array.dtype != dtype and (dtype != np.int32 or
                                      array.dtype.kind not in "iu"):
-            raise TypeError(f"{what} are {dtype}, not {array.dtype}")
+            advice = ("" if dtype == np.uint8 else
+                      f": .astype(numpy.{dtype}) converts them")
+            raise TypeError(f"{what} are {dtype}, not {array.dtype}{advice}")
         if array.shape[1:] != shape or array.ndim == 0:
+            advice = ""
+            if classes and array.shape[1:] == shape + (classes[0],):
+                advice = (": .argmax(-1) gives the classes of one-hot labels, "
+                          "and npy(..., targets=true) of the model file "
+                          "takes probabilities")
             raise ValueError(f"{what} have shape {('N',) + shape}, not "
-                             f"{array.shape}")
+                             f"{array.shape}{advice}")
         if classes is not None:
             count, ignored = classes
             wrong = (array < 0) | (array >= count)
@@ -298,6 +305,7 @@ class Model:
         validation: a pair of arrays, on which accuracy is measured after each
         epoch; report: a function that is given each dict.
         """
+        samples, labels = _arrays(samples), _arrays(labels)
         _, count = self._train_arrays(self._checked, samples, labels)
         self.begin(count, seed, epochs)
         history, order = [], np.random.default_rng(max(seed, 0))
@@ -446,6 +454,13 @@ class Model:
 
     def __del__(self):
         self.close()
+
+
+def _arrays(given):
+    """An array, or a dict of arrays, of lists of numbers."""
+    if hasattr(given, "items"):
+        return {name: np.asarray(array) for name, array in given.items()}
+    return None if given is None else np.asarray(given)
 
 
 def _finite(names, arrays):

@@ -109,6 +109,7 @@ for epochs in -1, 0, float("nan"):
     raises(ValueError, "epochs is a number above 0", other.fit, images, labels,
            epochs=epochs)
 assert np.array_equal(other.predict(images), before)
+assert len(other.fit(list(images), list(labels), epochs=1)) == 1
 
 # Numbers that are not finite are refused; a loss that is not is an error.
 Path("line.net").write_text("""model Line(x: f32[N, 3]) -> f32[N, 1] {
@@ -134,6 +135,8 @@ for given, wrong in (x, "samples"), (y, "labels"):
         raises(ValueError, says.replace("5", "1"), line.train_step, x[4:], y[4:])
         given[5, 0] = was
 assert np.array_equal(line.predict(x), before)
+raises(TypeError, "samples are float32, not float64: .astype(numpy.float32)",
+       line.fit, x.astype(float), y)
 assert raises(sinter.Error, "the loss is", line.fit, 1e6 * x, y).status == 6
 
 # Texts, of bytes: those of the trainer, and their tokens.
@@ -164,6 +167,10 @@ raises(ValueError, "samples have shape ('N', 28, 28, 1), not (250, 28, 28)",
        model.predict, images[..., 0])
 raises(ValueError, "100 samples have 3 labels", model.train_step, images[:100],
        labels[:3])
+raises(TypeError, "labels are int32, not float64: .astype(numpy.int32)",
+       model.fit, images, labels.astype(float))
+raises(ValueError, ".argmax(-1) gives the classes of one-hot labels", model.fit,
+       images, np.eye(10, dtype=np.int32)[labels])
 raises(ValueError, "250 samples have 50 labels", model.fit, images, labels[:50])
 before = model.predict(images)
 for wrong in 10, -1, 2**32:
