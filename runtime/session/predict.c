@@ -30,6 +30,20 @@ typedef struct {
 
 // ---- weights ----
 
+// Standard output may have the predictions.
+static void print_weights(const RtSession *s, const char *path, bool whole) {
+    const RtProgress *p = &s->at;
+    if (s->run->options->quiet)
+        return;
+    if (whole)
+        fprintf(stderr, "weights of %s, step %lld of %lld, epoch %.2f\n", path,
+                (long long)p->step, (long long)p->steps,
+                (double)p->step / (double)p->epoch_steps);
+    else
+        fprintf(stderr, "weights of %s: %.*s\n", path,
+                (int)strcspn(s->loaded, "\n"), s->loaded);
+}
+
 bool rt_weights_load(RtSession *s, char **path, RtError *e) {
     const RtRun *run = s->run;
     const char *given = run->options->weights;
@@ -41,8 +55,10 @@ bool rt_weights_load(RtSession *s, char **path, RtError *e) {
         .map = run->options->map,
         .advice = "build with the --set of its run, which sinter runs lists, "
                   "or name another run by --weights"};
-    if (!rt_checkpoint_load_any(s->checkpoint, *path, &how, &s->at, &whole, s->loaded, e))
+    if (!rt_checkpoint_load_any(s->checkpoint, *path, &how, &s->at, &whole,
+                                s->loaded, e))
         return false;
+    print_weights(s, *path, whole);
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);
     return true;

@@ -55,9 +55,13 @@ says waits ./trainer run list
 # weights alone.
 expect 0 ./trainer --steps=7 --quiet
 expect 0 ./trainer --predict one.npy --logits
+grep -q '^weights of runs/Small/001/step-00000007.safetensors, step 7 of 16, ep' \
+    err || fail "the weights are not named: $(cat err)"
 cp out first
 expect 0 "$SINTER" build predict.net --set batch=1 -o single
 expect 0 ./single --predict one.npy --logits
+grep -q '^weights of runs/.*: . of . tensors of Small$' err ||
+    fail "the weights are not named: $(cat err)"
 says close first out
 expect 0 ./trainer --predict one.npy --top=3
 says top out
