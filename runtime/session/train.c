@@ -387,13 +387,16 @@ static void print_summary(RtSession *s) {
     const RtOptions *o = s->run->options;
     if (o->rank > 0 || o->tune || o->init_only || s->data_failed)
         return;
+    if (!is_over(s) && o->eval_only)
+        return;
     if (!is_over(s)) {
-        if (o->eval_only || (rt_signals_caught() == 0 && o->quiet))
-            return;
-        rt_report_print(s->report,
-                        "stopped at step %lld of %lld; --resume continues from "
-                        "there",
-                        (long long)s->at.step, (long long)s->at.steps);
+        if (rt_signals_caught() != 0 || !o->quiet)
+            rt_report_print(s->report,
+                            "stopped at step %lld of %lld; --resume continues "
+                            "from there",
+                            (long long)s->at.step, (long long)s->at.steps);
+        if (o->time)
+            report_budget(s);
         return;
     }
     if (s->test.stops && !o->quiet)

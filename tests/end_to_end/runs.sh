@@ -283,6 +283,8 @@ expect 0 ./tiny --data synthetic:256 --out timed --time
 expect_says '^time  *seconds   share$'
 expect_says '^library calls '
 grep -q '^time: ' out && fail "the line is there beside the table"
+expect 0 ./tiny --data synthetic:256 --out timed_early --time --steps=2 --quiet
+expect_says '^time  *seconds   share$'
 expect 0 ./tiny --data synthetic:256 --out quiet --quiet
 [ -s err ] && fail "--quiet prints $(cat err)"
 [ "$(sed 's/ .*//' out | tr '\n' ' ')" = "test weights " ] ||
