@@ -275,7 +275,10 @@ static void print_test(FILE *f, const RtTrainer *t, const RtRow *row) {
                                             "   validation"};
     fprintf(f, "%-16s %s", evaluated[row->on],
             rt_colour(stderr, "\033[1m")); // bold
-    print_numbers(f, row);
+    if (isnan(row->metric[METRIC_accuracy]))
+        fprintf(f, "loss %.4f", row->metric[METRIC_loss]);
+    else
+        print_numbers(f, row);
     print_more(f, t, row);
     fputs(rt_colour(stderr, "\033[0m"), f);
 }

@@ -48,6 +48,8 @@ model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
     "$COUNTS, confusion" iou ""
 model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" auc ""
 model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2 ""
+grep -q ' loss [0-9.]*, MAE ' run-values/log.txt ||
+    fail "the line of an evaluation: $(cat run-values/log.txt)"
 
 # Labels of a single logit are 0 and 1; the files decide.
 sed 's/f32\[N, 5\]/f32[N, 1]/; s/linear(5)/linear(1)/
