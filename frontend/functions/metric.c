@@ -473,7 +473,7 @@ static bool reads_accuracy(const Recipe *r) {
     return reads;
 }
 
-// The default metrics contain accuracy, so a model without it is no mistake.
+// Without a list, a model without accuracy is no mistake.
 bool metrics_check(Expansion *e) {
     int selected = e->selected;
     bool good =
@@ -482,11 +482,10 @@ bool metrics_check(Expansion *e) {
         report_output(e, METRIC_accuracy, NULL);
     for (int i = 0; good && i < e->num_listed; i++) {
         ListedMetric m = e->listed[i];
-        bool has = is_measured(e, m.id, m.output);
-        good = has || (m.id == METRIC_accuracy && m.output == NULL);
+        good = is_measured(e, m.id, m.output);
         if (!good)
             report_output(e, m.id, &m.at);
-        if (has && e->num_named > 0 && metric_info[m.id].sums != SUMS_LOSS)
+        if (good && e->num_named > 0 && metric_info[m.id].sums != SUMS_LOSS)
             measure_add(e, m.id, m.output);
     }
     if (e->num_named > 0 && is_measured(e, METRIC_accuracy, NULL))
