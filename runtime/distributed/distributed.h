@@ -9,6 +9,7 @@
 #ifndef RUNTIME_DISTRIBUTED_H
 #define RUNTIME_DISTRIBUTED_H
 
+#include "runtime/host/host.h"
 #include "runtime/runtime.h"
 
 // ---- launcher.c ----
@@ -48,6 +49,7 @@ typedef struct {
     uint64_t fingerprint; // of model and recipe
     int32_t rank, size, threads;
     int32_t cores; // that it may use
+    uint64_t processor[RT_PROCESSORS / 64]; // these, as bits
     // Options that decide which collectives a rank calls.
     int64_t steps, verify_every;
     double epochs;
@@ -55,6 +57,15 @@ typedef struct {
     char version[32], model[64], device[16], collectives[16], machine[96];
     char reduce[8];
 } RtHandshake;
+
+// A machine with the ranks and threads on it, and the processors that these may
+// use.
+typedef struct {
+    uint64_t name; // a hash
+    int ranks, threads;
+    uint64_t processor[RT_PROCESSORS / 64];
+} RtMachine;
+int rt_machine_processors(const RtMachine *m);
 
 enum { RT_UNIQUE_ID_BYTES = 128 };
 
@@ -65,6 +76,7 @@ typedef struct {
     bool same_machine;     // all are on one
     int near;              // as in RtRankInfo
     int oversubscribed;    // ranks with more threads than cores, on rank 0
+    RtMachine crowded;     // the one with most threads per processor, on rank 0
     // The descriptor of rank 0's memory to share, and its process.
     int memory, memory_pid;
     // Rank 0 has chosen collectives of GPUs, and names the communicator.

@@ -167,7 +167,44 @@ typedef struct {
     int listener, came, num_connections;
     Connection connection[MAX_CONNECTIONS];
     uint64_t machine[RT_MAX_RANKS]; // of each rank, a hash of its name
+    int num_machines;
+    RtMachine at[RT_MAX_RANKS];
 } Host;
+
+// ---- machines ----
+
+int rt_machine_processors(const RtMachine *m) {
+    int count = 0;
+    for (int i = 0; i < RT_PROCESSORS; i++)
+        count += m->processor[i / 64] >> i % 64 & 1;
+    return count;
+}
+
+static void add_rank(Host *h, const RtHandshake *rank) {
+    uint64_t name = rt_hash_text(RT_HASH_START, rank->machine);
+    int i = 0;
+    while (i < h->num_machines && h->at[i].name != name)
+        i++;
+    h->num_machines += i == h->num_machines;
+    RtMachine *m = &h->at[i];
+    h->machine[rank->rank] = m->name = name;
+    m->ranks++;
+    m->threads += rank->threads;
+    for (int k = 0; k < RT_PROCESSORS / 64; k++)
+        m->processor[k] |= rank->processor[k];
+}
+
+static double threads_each(const RtMachine *m) {
+    return (double)m->threads / (rt_machine_processors(m) + 1e-9);
+}
+
+static RtMachine find_crowded(const Host *h) {
+    const RtMachine *most = &h->at[0];
+    for (int i = 1; i < h->num_machines; i++)
+        if (threads_each(&h->at[i]) > threads_each(most))
+            most = &h->at[i];
+    return *most;
+}
 
 static bool differs(RtError *e, const RtHandshake *a, const RtHandshake *b,
                     const char *what, const char *x, const char *y) {
@@ -270,7 +307,7 @@ static bool take_hello(Host *h, Connection *g, RtError *e) {
     h->rendezvous->oversubscribed += got->threads > got->cores;
     h->rendezvous->same_machine &=
         strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
-    h->machine[got->rank] = rt_hash_text(RT_HASH_START, got->machine);
+    add_rank(h, got);
     h->came++;
     g->fd = -1;
     return true;
@@ -424,7 +461,7 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
                           const RtHandshake *own, const RtError *ends,
                           RtError *e) {
     Host h = {.info = p, .own = own, .rendezvous = m};
-    h.machine[0] = rt_hash_text(RT_HASH_START, own->machine);
+    add_rank(&h, own);
     raise_descriptors(p->size);
     h.listener = listen_at(p, e);
     if (h.listener < 0)
@@ -440,6 +477,7 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
     if (good && m->memory >= 0 && m->same_machine)
         good = rt_shared_allocate(m->memory, p->size, e);
     m->near = good ? find_near(&h) : 1;
+    m->crowded = find_crowded(&h);
     answer_all(&h, good ? NULL : e);
     close(h.listener);
     return good;

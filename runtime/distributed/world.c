@@ -78,6 +78,7 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     h.rank = p->rank;
     h.size = p->size;
     h.cores = rt_team_largest();
+    rt_team_processors(h.processor);
     // Results depend on it.
     h.threads = o->threads > 0 ? (int)o->threads : h.cores;
     h.steps = o->steps;
@@ -119,12 +120,31 @@ static bool check_shards(const RtRankInfo *p, const RtTrainer *t,
                p->size, own, t->shards, t->shards);
 }
 
+// Threads of a machine's ranks, for their processors.
+static void warn_crowded(const RtMachine *m) {
+    int processors = rt_machine_processors(m), each = processors / m->ranks;
+    char advice[64];
+    if (processors == 0 || m->threads <= processors)
+        return;
+    if (each > 0)
+        snprintf(advice, sizeof advice, "start them with --threads=%d", each);
+    else
+        snprintf(advice, sizeof advice, "start at most %d, with --threads=1",
+                 processors);
+    rt_warn("%d ranks of one machine have %d threads for its %d processor%s, "
+            "and wait for each other: %s",
+            m->ranks, m->threads, processors, processors == 1 ? "" : "s",
+            advice);
+}
+
 static void warn_oversubscribed(const RtWorld *w, const RtHandshake *own) {
     if (w->info.rank == 0 && w->rendezvous.oversubscribed > 0)
         rt_warn("%d of %d ranks are bound to fewer cores than the %d of "
                 "--threads: start them with more cores, as with mpirun "
                 "--bind-to none",
                 w->rendezvous.oversubscribed, w->info.size, own->threads);
+    else if (w->info.rank == 0 && w->gpus == NULL)
+        warn_crowded(&w->rendezvous.crowded);
 }
 
 // MPI's launchers tell a rank its place by PMI or PMIx.  Without, OpenMPI would

@@ -14,6 +14,9 @@ void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
 void rt_team_share(size_t count, int me, int members, size_t *first,
                    size_t *last);
 int rt_team_largest(void); // one member for each core available
+// The processors that this process may use, as bits; none: unknown.
+enum { RT_PROCESSORS = 1024 };
+void rt_team_processors(uint64_t set[RT_PROCESSORS / 64]);
 // Creates the team with that many threads, 0: the largest, and returns its
 // size, with a warning if OpenMP's limits leave fewer.  Ends the program if the
 // system refuses a thread.

@@ -6,14 +6,16 @@
 // its name, from the libgomp manual: a build by clang, whose pragma uses
 // another library, then has the same team.
 
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // sched_getaffinity
 
 #include "runtime/host/host.h"
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +78,16 @@ void rt_team_share(size_t count, int me, int members, size_t *first,
 
 int rt_team_largest(void) {
     return omp_get_num_procs();
+}
+
+void rt_team_processors(uint64_t set[RT_PROCESSORS / 64]) {
+    cpu_set_t own;
+    memset(set, 0, RT_PROCESSORS / 8);
+    if (sched_getaffinity(0, sizeof own, &own) != 0)
+        return;
+    for (int i = 0; i < RT_PROCESSORS && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &own))
+            set[i / 64] |= UINT64_C(1) << i % 64;
 }
 
 void rt_team_use(int threads) {
@@ -154,6 +166,13 @@ static void warn_fewer_threads(int requested, int members) {
             members, members == 1 ? "s" : "", why);
 }
 
+static void warn_more_threads(int requested, int processors) {
+    rt_warn("--threads requests %d threads, but this process may use %d "
+            "processor%s: threads wait for each other, and steps take many "
+            "times as long",
+            requested, processors, processors == 1 ? "" : "s");
+}
+
 // oneDNN divides its work by omp_get_max_threads() and waits for that many
 // members, for ever if the team has fewer, so both must be equal.  A dynamic
 // team size depends on the load of the machine, and with it results.  If the
@@ -173,5 +192,7 @@ int rt_team_start(int requested) {
     rt_team_use(members);
     if (members < requested)
         warn_fewer_threads(requested, members);
+    else if (requested > rt_team_largest())
+        warn_more_threads(requested, rt_team_largest());
     return members;
 }

@@ -165,6 +165,12 @@ for warning in 'bound to fewer cores' 'OMP_THREAD_LIMIT is 1'; do
 done
 says '^warning: 2 of 2 ranks are bound to fewer cores than the 2 of --threads'
 
+ranks 2 crowded taskset -c 0 ./tiny --data data --threads=1
+expect_statuses 0 0
+says '^warning: 2 ranks of one machine have 2 threads for its 1 processor, and'
+expect 0 taskset -c 0 ./tiny --data data --out one_core --threads=2 --steps=1
+expect_says '^warning: --threads requests 2 threads, but this process may use 1 p'
+
 # Limits of rank 0: of the size of files, and of descriptors, which it raises.
 limited() {
     # shellcheck disable=SC2016
