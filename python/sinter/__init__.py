@@ -116,7 +116,7 @@ class Model:
 
     def __init__(self, path, *, device="auto", threads=0):
         self._self = None
-        self._library = ctypes.CDLL(os.path.abspath(path))
+        self._library = _opened(os.path.abspath(path))
         stem = re.sub(r"^lib", "", Path(path).stem)
         self._name = re.sub(r"\W", "_", stem, flags=re.ASCII)
         self._bind(_functions)
@@ -454,6 +454,19 @@ class Model:
 
     def __del__(self):
         self.close()
+
+
+def _opened(path):
+    """A library whose threads sleep after a short wait, as those of a trainer:
+    libgomp reads its variables when it is loaded."""
+    own = not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys()
+    if own:
+        os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        return ctypes.CDLL(path)
+    finally:
+        if own:
+            del os.environ["GOMP_SPINCOUNT"]
 
 
 def _arrays(given):

@@ -3,6 +3,7 @@
 It runs in a folder with two trainers: mlp, of models/mlp.net with batch=100,
 and writer, of models/gpt_nano.net in a smaller size.
 """
+import os
 import subprocess
 import sys
 import threading
@@ -47,6 +48,15 @@ subprocess.run(["./mlp", "--predict", "images.npy", "--threads=1", "--quiet",
                 "--weights=trained.safetensors", "-o", "trainer.npy"],
                check=True)
 assert np.array_equal(np.load("trainer.npy"), later), "other than the trainer's"
+
+# Threads that wait sleep soon; the variable is there while libgomp is loaded.
+shown = subprocess.run(
+    [sys.executable, "-c", "import os, sinter; sinter.load('libkept.so'); "
+     "assert 'GOMP_SPINCOUNT' not in os.environ"],
+    env={name: value for name, value in os.environ.items()
+         if name != "OMP_WAIT_POLICY"} | {"OMP_DISPLAY_ENV": "verbose"},
+    check=True, capture_output=True, text=True).stderr
+assert "GOMP_SPINCOUNT = '1000'" in shown, shown
 
 # Nothing is copied that need not be.
 assert model._given(images, model.sample, "samples") is images
