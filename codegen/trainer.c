@@ -183,6 +183,9 @@ static void write_recipe(const Program *p, Text *t) {
     write_text(t, "whole_eval", r->whole_eval);
     write_text(t, "whole_collect", r->whole_collect);
     write_text(t, "statistics", r->statistics);
+    write_text(t, "frozen_random", r->frozen_random);
+    if (r->num_frozen_random > 0)
+        text_add(t, "    .num_frozen_random = %d,\n", r->num_frozen_random);
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);
     text_add(t, "    .accumulate = %d,\n", recipe_update_batches(r));

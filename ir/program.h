@@ -120,6 +120,10 @@ typedef struct {
     const char *whole_train, *whole_eval, *whole_collect;
     // The first batch_norm whose statistics have those too; NULL: none.
     const char *statistics;
+    // The first parameter that is frozen from the start with random values, and
+    // the number of these; NULL: none.
+    const char *frozen_random;
+    int num_frozen_random;
 } Recipe;
 
 // A part of the run with a set of trained parameters of its own.

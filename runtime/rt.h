@@ -453,6 +453,10 @@ typedef struct {
     // collection, and the batch_norm whose statistics include the padding of a
     // short batch, in terms of the model; NULL: none.
     const char *whole_train, *whole_eval, *whole_collect, *statistics;
+    // The first parameter that is frozen from the start with random values, and
+    // the number of these; NULL: none.
+    const char *frozen_random;
+    int num_frozen_random;
     // Why a model of texts has no DECODE step, in terms of the model, or NULL.
     const char *not_decoded;
     RtTime length;

@@ -110,6 +110,22 @@ static bool check_left(Expansion *e, const TrainBlock *t, int stage) {
     return false;
 }
 
+static bool is_random(const Parameter *p) {
+    InitKind kind = p->init.kind;
+    return kind != INIT_CONSTANT && kind != INIT_WHITENING &&
+           kind != INIT_LITERAL;
+}
+
+void freezes_count_random(Expansion *e, const TrainBlock *t, Recipe *r) {
+    for (int i = 0; i < e->num_parameters; i++) {
+        const Parameter *p = &e->parameter[i];
+        if (!is_random(p) || !is_frozen(e, t, p, 0))
+            continue;
+        if (r->num_frozen_random++ == 0)
+            r->frozen_random = p->name;
+    }
+}
+
 bool freezes_check(Expansion *e, const TrainBlock *t) {
     bool good = true;
     for (int i = 0; i < t->num_entries; i++)

@@ -326,6 +326,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->recipe.whole_eval = e->recipe.whole_eval;
     p->recipe.whole_collect = e->recipe.whole_collect;
     p->recipe.statistics = e->recipe.statistics;
+    freezes_count_random(e, t, &p->recipe);
     program_divide_optimizer(p, e->arena);
     return e->diags->errors ? NULL : p;
 }

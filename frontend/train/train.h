@@ -136,6 +136,9 @@ const Time *freeze_times(const TrainBlock *t, int *count);
 bool is_frozen(Expansion *e, const TrainBlock *t, const Parameter *p,
                int stage);
 
+// Notes the parameters that are frozen from the start with random values.
+void freezes_count_random(Expansion *e, const TrainBlock *t, Recipe *r);
+
 // Reads the freeze clauses.  False after a report.
 bool freezes_read(Expansion *e, TrainBlock *t);
 

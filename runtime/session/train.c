@@ -462,6 +462,20 @@ static bool share_states(RtSession *s, RtError *e) {
                    rt_world_rank(w));
 }
 
+// Frozen parameters are meant to be those of another run.
+static void warn_frozen(const RtRun *run) {
+    const RtTrainer *t = run->trainer;
+    int more = t->num_frozen_random - 1;
+    if (more > 0)
+        rt_warn("%s and %d more parameter%s are frozen with random initial "
+                "values: --init=FILE starts with trained ones",
+                t->frozen_random, more, more == 1 ? "" : "s");
+    else if (more == 0)
+        rt_warn("%s is frozen with random initial values: --init=FILE starts "
+                "with trained ones",
+                t->frozen_random);
+}
+
 // States come first, as the checkpoint decides where the loader starts.  All
 // memory is allocated before the first step.
 static bool prepare(RtSession *s, RtError *e) {
@@ -471,6 +485,8 @@ static bool prepare(RtSession *s, RtError *e) {
     if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e) ||
         !rt_session_check_short_batch(run, !loads, e))
         return false;
+    if (!loads && !o->init_only && !o->tune && o->init == NULL)
+        warn_frozen(run);
     s->epoch_batches =
         rt_epoch_batches(run->trainer, &s->at, run->data->train.count);
     s->checkpoint =

@@ -130,6 +130,17 @@ same_tensors "$(newest w1)" "$(newest w2)" && fail "data changes nothing"
 same_tensors "$(newest w1)" "$(newest w3)" || fail "filters are made anew"
 same_tensors "$(newest w2)" "$(newest w4)" || fail "filters are not made anew"
 
+# Frozen parameters with random values are those of no other run.
+expect 0 ./white --data data --out w5 --quiet
+[ -s err ] && fail "a warning of filters of the data: $(cat err)"
+sed '/freeze/a\  freeze "*.bias"' white.net |
+    sed 's/whitening(images=64)/normal/' >frozen.net
+expect 0 "$SINTER" build frozen.net -o frozen
+expect 0 ./frozen --data data --out f1 --quiet
+expect_says "^warning: whiten.weight and 1 more parameter are frozen with random"
+expect 0 ./frozen --data data --out f2 --quiet --init f1
+[ -s err ] && fail "a warning with --init: $(cat err)"
+
 # A run that diverges is replayed from its initial weights.
 expect 0 "$SINTER" build "$here/micro.net" -o micro
 expect 0 ./micro --data synthetic:64 --out m
