@@ -339,6 +339,13 @@ static void add_variants(Search *s) {
     }
 }
 
+// Where all others spill: the fewest elements of operands for a thread.
+static void add_last(Search *s) {
+    const TileConfig first = s->config[0];
+    if (s->count < TILE_CANDIDATES)
+        add(s, (TileSizes){first.rows, first.columns, 16, 8});
+}
+
 // By insertion: equally fast ones stay in the order of the table.
 static void sort(Search *s) {
     for (int i = 1; i < s->count; i++)
@@ -364,6 +371,7 @@ static void find_candidates(void *context, const TileModel *m,
             add(s, cut(s->s, g->tile[i]));
     add_variants(s);
     sort(s);
+    add_last(s);
     for (int i = 0; i < TILE_CANDIDATES && i < s->count; i++)
         to[i] = s->config[i];
 }
