@@ -61,9 +61,9 @@ Device host_detect(Arena *a);
 // Resident blocks of a multiprocessor.
 int resident_blocks(const KernelCost *k, const Device *d);
 
-// The least time in which all multiprocessors issue the instructions of a
-// launch: each of 4 schedulers issues one in a cycle, and a special function
-// every 8 cycles.
+// The least time in which the multiprocessor with the most blocks of a launch
+// issues their instructions: each of its 4 schedulers issues one in a cycle,
+// and a special function every 8 cycles.  Few warps cannot: see kernel_seconds.
 double issue_seconds(const KernelCost *k, int blocks, const Device *d);
 
 // Bytes that the resident blocks of a multiprocessor load at once.

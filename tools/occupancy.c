@@ -29,8 +29,8 @@ double issue_seconds(const KernelCost *k, int blocks, const Device *d) {
     for (int i = 0; i < NUM_ISSUES; i++)
         slots += k->issue[i];
     slots = fmax(slots, SPECIAL * k->issue[ISSUE_SPECIAL]);
-    return slots * blocks * (BLOCK_THREADS / WARP) /
-           (SCHEDULERS * d->multiprocessors * d->clock);
+    return slots * ceil(blocks / d->multiprocessors) * (BLOCK_THREADS / WARP) /
+           (SCHEDULERS * d->clock);
 }
 
 int64_t bytes_in_flight(const KernelCost *k, const Device *d) {

@@ -194,9 +194,8 @@ static double attention_seconds(const Launches *l, const TileKernel *k,
     const Group *group = &l->plan->group[k->fusion->kernel];
     double busy = fmin(1, c->grid / fmax(1, d->multiprocessors));
     return fmax(memory_seconds((double)group->bytes, d),
-                (tile_product_seconds(c, d) +
-                 issue_seconds(&c->cost, c->grid, d)) /
-                    busy) +
+                tile_product_seconds(c, d) / busy +
+                    issue_seconds(&c->cost, c->grid, d)) +
            GPU_LAUNCH;
 }
 
@@ -208,8 +207,8 @@ static double tiles_seconds(const TileConfig *c, const Device *d) {
     double waves = ceil(c->grid / (processors * resident_tiles(c, d)));
     double loads = BYTES * (c->elements[0] + c->elements[1]) /
                    (CACHE_WIDTH * d->clock * processors);
-    return imbalance * fmax(fmax(tile_product_seconds(c, d), loads),
-                            issue_seconds(&c->cost, c->grid, d)) +
+    return fmax(imbalance * fmax(tile_product_seconds(c, d), loads),
+                issue_seconds(&c->cost, c->grid, d)) +
            waves * WAVE_LATENCY;
 }
 

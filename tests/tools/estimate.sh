@@ -30,6 +30,12 @@ assert h200["device"] == "NVIDIA H200"
 assert h200["estimate"] == "roofline of described peaks"
 launches = sum(l["roofline_seconds"] for l in kernels["launches"])
 assert 0.98 < h200["seconds_per_step"] / launches < 1.1, launches
+# Four schedulers of each multiprocessor that has a block issue an instruction in
+# a cycle.
+for l in kernels["launches"]:
+    if l["estimate"]:
+        slots = l["estimate"]["issue_seconds"] * 4 * 1.98e9 * min(l["blocks"], 132)
+        assert slots > 0.999 * sum(l["estimate"]["instructions"].values()), l["name"]
 # 512 of 50,000 samples, and the last ones are dropped.
 assert abs(h200["seconds_per_epoch"] / h200["seconds_per_step"] - 97) < 1e-6
 assert h200["samples_per_epoch"] == 50000

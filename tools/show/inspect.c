@@ -36,6 +36,14 @@ double launch_instructions(const Inspected *l, Issue kind) {
     return l->cost.issue[kind] * launch_blocks(l) * WARPS;
 }
 
+double launch_issue_seconds(const Inspected *l, const Device *d) {
+    double seconds = 0;
+    for (int i = 0; i < l->count; i++)
+        seconds += issue_seconds(&l->kernel[i].cost,
+                                 l->kernel[i].grid[DEVICE_PLAN], d);
+    return seconds;
+}
+
 const char *launch_text(const Inspected *l) {
     if (!l->merged)
         return l->kernel->text ? l->kernel->first->text : NULL;
@@ -129,8 +137,7 @@ static void roofline(Inspected *l, const Device *d) {
         l->elements = type_count(l->group->iteration_space);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, l->group, d);
-    double time[NUM_BOUNDS] = {memory, arithmetic,
-                               issue_seconds(&l->cost, launch_blocks(l), d)};
+    double time[NUM_BOUNDS] = {memory, arithmetic, launch_issue_seconds(l, d)};
     l->bound = longest_of(time);
     l->seconds = time[l->bound];
     l->estimate = gpu_seconds(g, l->group, l->kernel, d);

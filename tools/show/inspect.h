@@ -106,6 +106,9 @@ int launch_blocks(const Inspected *l);
 // Warp instructions of the launch.
 double launch_instructions(const Inspected *l, Issue kind);
 
+// The issue_seconds of its kernels.
+double launch_issue_seconds(const Inspected *l, const Device *d);
+
 // Its text, which equal launches share; NULL for a call.
 const char *launch_text(const Inspected *l);
 

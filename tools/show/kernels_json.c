@@ -108,7 +108,7 @@ static void estimate_json(Text *t, const Inspection *in, const Inspected *l) {
                  launch_instructions(l, (Issue)i));
     text_add(t, "}");
     text_add(t, ", \"issue_seconds\": %.6g",
-             issue_seconds(&l->cost, launch_blocks(l), in->device));
+             launch_issue_seconds(l, in->device));
     text_add(t, ", \"tail_seconds\": %.6g", tail_seconds(&l->cost));
     json_count(t, "elements", l->elements);
     json_count(t, "code", (int64_t)l->cost.code);
