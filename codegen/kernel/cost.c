@@ -38,17 +38,20 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
 }
 
 // Leaves it.  The compiler writes out `copies` of its code; if these are all
-// turns, their loads are those of the loop around it.
+// turns, their loads are those of the loop around it.  No load moves in front
+// of a store that may alias it.
 static void loop_leave(Walk *w, double copies, bool unrolled) {
     Loop *own = &w->loop[w->depth--], *outer = &w->loop[w->depth];
+    int together = own->stores ? 1 : (int)copies;
     outer->code += own->code * copies;
+    outer->stores |= own->stores;
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
     if (unrolled)
-        outer->in_flight += own->in_flight * (int)copies;
+        outer->in_flight += own->in_flight * together;
     else
-        loop_compare(w, own, copies > 2 ? 2 : 1);
+        loop_compare(w, own, together > 2 ? 2 : 1);
 }
 
 static void body_walk(Walk *w, const Block *b) {

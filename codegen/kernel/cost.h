@@ -45,6 +45,8 @@ typedef struct {
     int from;      // its first statement
     int in_flight; // bytes that a thread loads in a turn
     bool is_rows;  // over the rows of a block
+    bool stores; // through a pointer into the arena, which any load may alias:
+                 // those of other kernels are parameters with RESTRICT
 } Loop;
 
 // An integer expression that is computed already.

@@ -255,9 +255,18 @@ static double accesses_of(const Walk *w, const char *name, double n) {
     return n;
 }
 
+// Whether the kernel computes the pointer of an address.
+static bool is_local(const Walk *w, const Expr *address) {
+    while (address->kind == X_OP)
+        address = address->arg[0];
+    return variable_find(w, address) != NULL;
+}
+
 static void access_walk(Walk *w, const Expr *x, const Intrinsic *f, double n,
                         int level) {
     spend(w, ISSUE_GLOBAL, accesses_of(w, x->name, n), level);
+    if (f->kind == STORE && is_local(w, x->arg[0]))
+        w->loop[w->depth].stores = true;
     if (f->kind == LOAD && strstr(x->name, "bits") == NULL)
         w->loop[level].in_flight += (int)n * element_bytes(w, x->name);
 }

@@ -36,6 +36,10 @@ for l in kernels["launches"]:
     if l["estimate"]:
         slots = l["estimate"]["issue_seconds"] * 4 * 1.98e9 * min(l["blocks"], 132)
         assert slots > 0.999 * sum(l["estimate"]["instructions"].values()), l["name"]
+# A thread of an update loads a gradient in 16 bits, a parameter and a momentum,
+# four elements of each, and stores before it loads the next ones.
+update = next(l["estimate"] for l in kernels["launches"] if l["name"].endswith("_update"))
+assert update["bytes_in_flight"] == 256 * update["resident_blocks"] * 4 * (2 + 4 + 4)
 # 512 of 50,000 samples, and the last ones are dropped.
 assert abs(h200["seconds_per_epoch"] / h200["seconds_per_step"] - 97) < 1e-6
 assert h200["samples_per_epoch"] == 50000
