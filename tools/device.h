@@ -58,16 +58,18 @@ Device host_detect(Arena *a);
 
 // ---- occupancy.c ----
 
-// Resident blocks of a multiprocessor.
-int resident_blocks(const KernelCost *k, const Device *d);
+// Blocks that fit on a multiprocessor, and those of a launch of so many that
+// are resident on the one with the most.
+int max_resident_blocks(const KernelCost *k, const Device *d);
+int resident_blocks(const KernelCost *k, int blocks, const Device *d);
 
 // The least time in which the multiprocessor with the most blocks of a launch
 // issues their instructions: each of its 4 schedulers issues one in a cycle,
 // and a special function every 8 cycles.  Few warps cannot: see kernel_seconds.
 double issue_seconds(const KernelCost *k, int blocks, const Device *d);
 
-// Bytes that the resident blocks of a multiprocessor load at once.
-int64_t bytes_in_flight(const KernelCost *k, const Device *d);
+// Bytes that these load at once.
+int64_t bytes_in_flight(const KernelCost *k, int blocks, const Device *d);
 
 // ---- kernel_time.c ----
 

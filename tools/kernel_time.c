@@ -56,7 +56,7 @@ KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
     KernelTime time = {.issue = issue_seconds(&k->cost, blocks, d),
                        .tail = tail_seconds(&k->cost),
-                       .resident = resident_blocks(&k->cost, d),
+                       .resident = max_resident_blocks(&k->cost, d),
                        .blocks = (int)ceil(blocks / d->multiprocessors)};
     time.least = fmax(memory_seconds(all, d),
                       fmax(time.issue, product_seconds(g, group, d)));

@@ -13,7 +13,7 @@ static double rounded(double value, double unit) {
     return ceil(value / unit) * unit;
 }
 
-int resident_blocks(const KernelCost *k, const Device *d) {
+int max_resident_blocks(const KernelCost *k, const Device *d) {
     double warps = BLOCK_THREADS / WARP;
     double registers = warps * rounded(k->registers * WARP, REGISTER_UNIT);
     double shared = rounded(k->shared, SHARED_UNIT) + RESERVED;
@@ -21,6 +21,11 @@ int resident_blocks(const KernelCost *k, const Device *d) {
     if (registers > 0)
         blocks = fmin(blocks, floor(d->registers / registers));
     return (int)fmin(blocks, floor((d->shared + RESERVED) / shared));
+}
+
+int resident_blocks(const KernelCost *k, int blocks, const Device *d) {
+    return (int)fmin(max_resident_blocks(k, d),
+                     ceil(blocks / d->multiprocessors));
 }
 
 double issue_seconds(const KernelCost *k, int blocks, const Device *d) {
@@ -33,6 +38,7 @@ double issue_seconds(const KernelCost *k, int blocks, const Device *d) {
            (SCHEDULERS * d->clock);
 }
 
-int64_t bytes_in_flight(const KernelCost *k, const Device *d) {
-    return (int64_t)k->in_flight * BLOCK_THREADS * resident_blocks(k, d);
+int64_t bytes_in_flight(const KernelCost *k, int blocks, const Device *d) {
+    return (int64_t)k->in_flight * BLOCK_THREADS *
+           resident_blocks(k, blocks, d);
 }

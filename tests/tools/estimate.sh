@@ -31,11 +31,12 @@ assert h200["estimate"] == "roofline of described peaks"
 launches = sum(l["roofline_seconds"] for l in kernels["launches"])
 assert 0.98 < h200["seconds_per_step"] / launches < 1.1, launches
 # Four schedulers of each multiprocessor that has a block issue an instruction in
-# a cycle.
+# a cycle.  No more blocks are resident than the launch has for each.
 for l in kernels["launches"]:
     if l["estimate"]:
         slots = l["estimate"]["issue_seconds"] * 4 * 1.98e9 * min(l["blocks"], 132)
         assert slots > 0.999 * sum(l["estimate"]["instructions"].values()), l["name"]
+        assert l["estimate"]["resident_blocks"] <= -(-l["blocks"] // 132), l["name"]
 # A thread of an update loads a gradient in 16 bits, a parameter and a momentum,
 # four elements of each, and stores before it loads the next ones.
 update = next(l["estimate"] for l in kernels["launches"] if l["name"].endswith("_update"))

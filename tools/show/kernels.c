@@ -78,8 +78,8 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
                  1e6 * tail_seconds(&l->cost));
     text_add(
         t, ", %d registers, resident blocks: %d, %" PRId64 " bytes in flight\n",
-        l->cost.registers, resident_blocks(&l->cost, d),
-        bytes_in_flight(&l->cost, d));
+        l->cost.registers, resident_blocks(&l->cost, launch_blocks(l), d),
+        bytes_in_flight(&l->cost, launch_blocks(l), d));
 }
 
 // Adds the tile kernel that can do its work, with other launches'.

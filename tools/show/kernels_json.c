@@ -114,8 +114,10 @@ static void estimate_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "code", (int64_t)l->cost.code);
     json_count(t, "registers", l->cost.registers);
     json_count(t, "shared_bytes", l->cost.shared);
-    json_count(t, "resident_blocks", resident_blocks(&l->cost, in->device));
-    json_count(t, "bytes_in_flight", bytes_in_flight(&l->cost, in->device));
+    json_count(t, "resident_blocks",
+               resident_blocks(&l->cost, launch_blocks(l), in->device));
+    json_count(t, "bytes_in_flight",
+               bytes_in_flight(&l->cost, launch_blocks(l), in->device));
     text_add(t, "}");
 }
 
