@@ -212,14 +212,24 @@ static double tiles_seconds(const TileConfig *c, const Device *d) {
            waves * WAVE_LATENCY;
 }
 
+// The time of NAME_sums, whose blocks read equal parts of the workspace.
+static double sums_seconds(const TileConfig *c, const Device *d) {
+    double blocks = c->sum_grid, bytes = (double)c->workspace;
+    if (blocks == 0)
+        return 0;
+    double most = ceil(blocks / fmax(1, d->multiprocessors)) * bytes / blocks;
+    return fmax(memory_seconds(bytes, d), most / (CACHE_WIDTH * d->clock)) +
+           GPU_LAUNCH;
+}
+
 static double config_seconds(const Launches *l, const TileKernel *k,
                              const TileConfig *c, const Device *d) {
     if (k->fusion->call < 0)
         return attention_seconds(l, k, c, d);
-    double bytes = fused_bytes(l, k->fusion) + 2 * (double)c->workspace +
+    double bytes = fused_bytes(l, k->fusion) + (double)c->workspace +
                    repeated_bytes(l, k, c, d);
-    return fmax(memory_seconds(bytes, d), tiles_seconds(c, d)) +
-           (c->sum_grid > 0 ? 2 : 1) * GPU_LAUNCH;
+    return fmax(memory_seconds(bytes, d), tiles_seconds(c, d)) + GPU_LAUNCH +
+           sums_seconds(c, d);
 }
 
 TileModel tile_model(const Device *d) {
