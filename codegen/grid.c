@@ -192,7 +192,7 @@ static void emit_sums(Emit *e, Block *b) {
              ? "SHARED float shared[REDUCE_LANES * NT];"
              : "SHARED float shared[NT];");
     if (group_any(e, is_column_pivot))
-        CODE(e, b, NO_NODE, "SHARED float near[3 * VW * TX];");
+        CODE(e, b, NO_NODE, "SHARED float samples[3 * VW * TX];");
 }
 
 // The index expression of row r and, if it stands alone, column m.  Declared in
@@ -235,14 +235,14 @@ static Scope *open_sample(Emit *e, Scope *s, Type space, bool all, Index *p) {
 // is robust to outliers.
 static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
     Index p;
-    CODE(e, &s->before, n, "float near@[3];");
+    CODE(e, &s->before, n, "float sample@[3];");
     Scope *row = open_sample(e, s, space, true, &p);
-    CODE(e, &row->before, n, "near@[j] = $;",
+    CODE(e, &row->before, n, "sample@[j] = $;",
          value_at(e, row, e->g->node[n].arg[0], p));
     CODE(e, &s->before, NO_NODE, "for (int j = 0; j < 3; j++) { ~ }",
          scope_close(e, row));
     CODE(e, &s->before, n,
-         "const float pivot@ = median(near@[0], near@[1], near@[2]);");
+         "const float pivot@ = median(sample@[0], sample@[1], sample@[2]);");
     if (pivot_index(e, n) != NULL)
         CODE(e, &s->before, n,
              "if (threadIdx.x == 0)"
@@ -255,11 +255,11 @@ static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
 static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
                                   NodeId n) {
     Index p;
-    if (b->first != NULL) // others have read `near`
+    if (b->first != NULL) // others have read `samples`
         CODE(e, b, n, "BARRIER();");
     Scope *column = block_open(e, kernel, e->vw);
     Scope *row = open_sample(e, column, space, false, &p);
-    CODE(e, &row->lanes, n, "near[(j * VW + k) * TX + tx] = $;",
+    CODE(e, &row->lanes, n, "samples[(j * VW + k) * TX + tx] = $;",
          value_at(e, row, e->g->node[n].arg[0], p));
     CODE(e, &column->before, NO_NODE, "for (int j = ty; j < 3; j += TY) { ~ }",
          scope_close(e, row));
@@ -268,8 +268,8 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
          "BARRIER();"
          "float pivot@[VW];"
          "LANES_DO(k, VW)"
-         "    pivot@[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],"
-         "                       near[(2 * VW + k) * TX + tx]);",
+         "    pivot@[k] = median(samples[k * TX + tx], samples[(VW + k) * TX + tx],"
+         "                       samples[(2 * VW + k) * TX + tx]);",
          scope_close(e, column));
     if (pivot_index(e, n) != NULL)
         CODE(e, b, n,

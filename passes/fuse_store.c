@@ -18,8 +18,8 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
     }
 }
 
-// The work of computing one element.
-enum { LONG = 1, MUCH = 2 };
+// Reasons why an element is slow to compute again.
+enum { COSTLY_FUNCTION = 1, OF_WINDOW = 2 };
 
 // Whether a kernel that iterates over the columns of n can keep operand arg
 // from row to row instead of computing it for each.
@@ -107,7 +107,8 @@ static bool *find_by_window(const Facts *f, const Stored *s, Arena *a) {
 // elements of it are computed so often.  Computing one twice takes no longer
 // than writing it and reading it twice.
 static bool is_worth(unsigned taken, int64_t often) {
-    return ((taken & LONG) && often > 2) || ((taken & MUCH) && often > 1);
+    return ((taken & COSTLY_FUNCTION) && often > 2) ||
+           ((taken & OF_WINDOW) && often > 1);
 }
 
 // Among costly values that would be computed repeatedly, stores those that make
@@ -125,8 +126,8 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
         }
     }
     for (NodeId n = 0; n < f->old->count; n++) {
-        taken[n] =
-            (traits(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
+        taken[n] = (traits(f, n) & COSTLY ? COSTLY_FUNCTION : 0) |
+                   (is_window(f, n) ? OF_WINDOW : 0);
         for (int i = 0; i < summary(f, n)->num_args; i++)
             taken[n] |= taken[summary(f, n)->arg[i]];
         if (is_worth(taken[n], often[n]))

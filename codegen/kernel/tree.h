@@ -22,8 +22,8 @@
 typedef enum {
     X_NUMBER, // an integer
     X_REAL,   // a float
-    X_SIZE,   // an integer that differs within a family: an offset, a stride, a
-              // bound
+    X_SIZE,   // an integer that differs within a family, the kernels that share
+              // one text: an offset, a stride, a bound
     X_STREAM, // the same for the number of a stream of random numbers
     X_SCALE,  // a float that differs within a family
     X_GPU,    // an integer that the host ignores

@@ -83,8 +83,8 @@ __tile__ auto load_bits(const unsigned char *p, At at, Ok ok) {
     return (byte >> ((at & (of_byte - 1)) * Bits)) & ((1 << Bits) - 1);
 }
 
-// Rows `row` of a matrix of N columns at p, a column of numbers, of which those
-// inside have one; and tile j of its columns, which are C each.
+// Tile j of C columns of a matrix of N columns at p: of its rows those whose
+// numbers are in `row`, a column, and 0 where `inside` is false.
 template <int N, int C, class T, class Rows, class Mask>
 __tile__ auto load_rows(const T *p, Rows row, Mask inside, int j) {
     const auto column = iota_row<C>() + j * C;

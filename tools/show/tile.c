@@ -10,7 +10,7 @@ static const char legend[] =
     "prologue\n"
     "// p0, ...       of the kernel that reads out, its epilogue\n"
     "// q0, ...       of the kernel that pools out\n"
-    "// partial       partial sums, which NAME_sums adds\n"
+    "// partial       partial sums [SLOTS][MB][N], which NAME_sums adds\n"
     "// v1, ...       values, in the order of this text\n\n";
 
 void tiles_find(Arena *a, Inspected *first, const Launches *l,

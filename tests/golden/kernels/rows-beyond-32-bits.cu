@@ -13,7 +13,7 @@ KERNEL(256, 4) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 16 };
     SHARED float shared[REDUCE_LANES * NT];
-    SHARED float near[3 * VW * TX];
+    SHARED float samples[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     BLOCK_RANGE_OF(long long, lo, hi, ROWS);
@@ -33,14 +33,14 @@ KERNEL(256, 4) k00_var(
                 const int i2 = r / 65536;
                 float v0[VW];
                 load_act(v0, p0 + ((size_t)i2 * 65536 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) near[(j * VW + k) * TX + tx] = v0[k];
+                LANES_DO(k, VW) samples[(j * VW + k) * TX + tx] = v0[k];
             }
         }
         BARRIER();
         float pivot3[VW];
         LANES_DO(k, VW) {
-            pivot3[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],
-                near[(2 * VW + k) * TX + tx]);
+            pivot3[k] = median(samples[k * TX + tx], samples[(VW + k) * TX + tx],
+                samples[(2 * VW + k) * TX + tx]);
         }
         if (g < CG) {
             UNROLL_2 for (long long i = lo + ty; i < hi; i += TY) {

@@ -13,7 +13,7 @@ KERNEL(256, 2) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 24 };
     SHARED float shared[REDUCE_LANES * NT];
-    SHARED float near[3 * VW * TX];
+    SHARED float samples[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -34,14 +34,14 @@ KERNEL(256, 2) k00_var(
                 const int i3 = r / 36;
                 float v0[VW];
                 load_f32(v0, p0 + (((size_t)i3 * 6 + i2) * 6 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) near[(j * VW + k) * TX + tx] = v0[k];
+                LANES_DO(k, VW) samples[(j * VW + k) * TX + tx] = v0[k];
             }
         }
         BARRIER();
         float pivot4[VW];
         LANES_DO(k, VW) {
-            pivot4[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],
-                near[(2 * VW + k) * TX + tx]);
+            pivot4[k] = median(samples[k * TX + tx], samples[(VW + k) * TX + tx],
+                samples[(2 * VW + k) * TX + tx]);
         }
         if (g < CG && ty == 0) {
             LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot4[k]);
