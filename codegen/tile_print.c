@@ -6,7 +6,7 @@
 
 // Rows of a tile whose parts a block adds; columns whose partial sums it adds,
 // and those of a column that it reads at once.
-enum { PART_ROWS = 16, SUM_COLUMNS = 16, SUM_ROWS = 128, SUM_WARPS = 4 };
+enum { PART_ROWS = 16, SUM_COLUMNS = 8, SUM_ROWS = 256, SUM_WARPS = 4 };
 
 static int64_t groups_of(const TileSchedule *s) {
     return s->load == WEIGHT_GRAD ? s->groups : 1;
