@@ -126,7 +126,8 @@ static bool empty_compiles(const Job *j, const char *march) {
 
 static bool march_unknown(const Job *j) {
     return j->march && strcmp(j->march, MARCH_PORTABLE) != 0 &&
-           !empty_compiles(j, j->march) && empty_compiles(j, NULL);
+           strcmp(j->march, "native") != 0 && !empty_compiles(j, j->march) &&
+           empty_compiles(j, NULL);
 }
 
 static Words words_begin(const Job *j) {
