@@ -271,7 +271,7 @@ class Model:
             samples, count = self._all(given, samples, self.inputs, "samples")
             labels, _ = self._all(given, labels or {}, self.labels, "labels",
                                   count)
-            _finite([*self.inputs, *self.labels], samples + labels)
+            _finite(self.inputs, samples)
             return samples + labels, count
         samples = given(samples, self.sample, "samples")
         _finite(["samples"], [samples])
@@ -281,7 +281,6 @@ class Model:
         if len(labels) != len(samples):
             raise ValueError(f"{len(samples)} samples have {len(labels)} "
                              "labels")
-        _finite(["labels"], [labels])
         return [samples, labels], len(samples)
 
     def train_step(self, samples, labels=None):

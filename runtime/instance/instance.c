@@ -609,8 +609,7 @@ static bool labels_check(const RtTrainer *t, const char *name,
     return true;
 }
 
-// Whether all numbers are finite, as a trainer requires of files; weights of
-// samples are not negative.
+// Whether all numbers are finite, and weights of samples not negative.
 static bool numbers_check(const char *name, const RtShape *shape, bool weighs,
                           const float *x, int64_t count) {
     int64_t each = 1;
@@ -627,21 +626,21 @@ static bool numbers_check(const char *name, const RtShape *shape, bool weighs,
     return true;
 }
 
+// As a trainer checks files: targets may be NaN, for a loss that masks them.
 static bool data_check(const RtTrainer *t, const void *const *data,
                        int64_t count) {
     bool good =
         numbers_check("samples", &t->image, false, data[0], count) &&
-        (t->label.rank < 0 ||
-         numbers_check("labels", &t->label, false, data[1], count)) &&
         (!has_classes(t) || labels_check(t, "label", &t->label, t->classes,
                                          t->ignored, data[1], count));
     for (int i = 0; good && i < t->num_arrays; i++) {
         const RtArray *a = &t->array[i];
         const void *x = data[ARRAYS + i];
-        good =
-            numbers_check(a->input, &a->shape, a->weighs, x, count) &&
-            (a->classes == 0 || labels_check(t, a->input, &a->shape, a->classes,
-                                             a->ignored, x, count));
+        if (a->classes > 0)
+            good = labels_check(t, a->input, &a->shape, a->classes, a->ignored,
+                                x, count);
+        else if (is_input(a) || a->weighs)
+            good = numbers_check(a->input, &a->shape, a->weighs, x, count);
     }
     return good;
 }

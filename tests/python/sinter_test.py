@@ -121,7 +121,8 @@ for epochs in -1, 0, float("nan"):
 assert np.array_equal(other.predict(images), before)
 assert len(other.fit(list(images), list(labels), epochs=1)) == 1
 
-# Numbers that are not finite are refused; a loss that is not is an error.
+# Inputs that are not finite are refused; a loss that is not is an error, and one
+# that masks targets takes NaN.
 Path("line.net").write_text("""model Line(x: f32[N, 3]) -> f32[N, 1] {
   x |> linear(1)
 }
@@ -129,7 +130,8 @@ train Line {
   data      = npy("data", targets=true)
   batch     = 4
   epochs    = 50
-  loss      = mean(mse(output, label))
+  loss      = mean(mse(where(label == label, output, 0),
+                       where(label == label, label, 0)))
   optimizer = sgd(lr=1)
 }
 """)
@@ -137,14 +139,17 @@ line = sinter.build("line.net", threads=1)
 x = draw.normal(size=(8, 3)).astype(np.float32)
 y = x[:, :1].copy()
 before = line.predict(x)
-for given, wrong in (x, "samples"), (y, "labels"):
-    for value in np.nan, np.inf:
-        was, given[5, 0] = given[5, 0], value
-        says = f"{wrong}: sample 5 has {value}, which is not finite"
-        raises(ValueError, says, line.fit, x, y)
-        raises(ValueError, says.replace("5", "1"), line.train_step, x[4:], y[4:])
-        given[5, 0] = was
+for value in np.nan, np.inf:
+    was, x[5, 0] = x[5, 0], value
+    says = f"samples: sample 5 has {value}, which is not finite"
+    raises(ValueError, says, line.fit, x, y)
+    raises(ValueError, says.replace("5", "1"), line.train_step, x[4:], y[4:])
+    x[5, 0] = was
 assert np.array_equal(line.predict(x), before)
+masked = y.copy()
+masked[5] = np.nan
+assert all(np.isfinite(row["loss"]) for row in line.fit(x, masked, epochs=2))
+assert not np.array_equal(line.predict(x), before)
 raises(TypeError, "samples are float32, not float64: .astype(numpy.float32)",
        line.fit, x.astype(float), y)
 assert raises(sinter.Error, "the loss is", line.fit, 1e6 * x, y).status == 6
