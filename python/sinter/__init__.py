@@ -354,6 +354,15 @@ class Model:
             raise Error(f"{self.name} cannot generate texts", 2)
         return self._instance()
 
+    def _encoded(self, data, tokens=None):
+        """How many tokens bytes have, which an array takes."""
+        count = self._encode(self._texts(), data, len(data),
+                             *((None, 0) if tokens is None else
+                               (tokens.ctypes.data, tokens.size)))
+        if count < 0:
+            raise Error(self._error().decode(), 3)
+        return count
+
     def tokenizer(self, path=None):
         """Reads a tokenizer.json; None: tokens are bytes."""
         of = self._texts()
@@ -361,17 +370,15 @@ class Model:
 
     def encode(self, text):
         """The tokens of a text, i32."""
-        of, data = self._texts(), text.encode()
-        count = self._encode(of, data, len(data), None, 0)
-        if count < 0:
-            raise Error(self._error().decode(), 3)
-        tokens = np.empty(count, np.int32)
-        self._encode(of, data, len(data), tokens.ctypes.data, count)
+        data = text.encode()
+        tokens = np.empty(self._encoded(data), np.int32)
+        self._encoded(data, tokens)
         return tokens
 
     def decode(self, tokens):
         """The text of tokens."""
         of, data, length = self._texts(), b"", ctypes.c_size_t()
+        self._encoded(b"")  # raises without a tokenizer
         for token in tokens:
             start = self._decode(of, token, length)
             data += start[:length.value] if start else b""

@@ -19,12 +19,13 @@ struct RtInstance {
     bool begun;          // a run of training
     bool changed;        // weights are not those of the last init
     bool broken;         // the device has failed
-    // Weights beside which no tokenizer was searched for since their load;
+    // Absolute path of loaded weights beside which no tokenizer was found yet;
     // NULL: none.
     char *unsearched;
     // texts.c, which only libraries of models that generate have, sets these.
     struct RtGeneration *generation; // NULL before the first text
     struct RtTokenizer *tokenizer;   // NULL: none
+    bool chosen; // the tokenizer, by a call, so that loads leave it
     void (*free_texts)(RtInstance *m);
     bool cached; // since the last decode step, no step has run
 };

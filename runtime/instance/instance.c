@@ -2,15 +2,19 @@
 // Instance: its calls.  Each runs between enter and leave, to which an error of
 // the device jumps; the instance can then only be freed.
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "runtime/instance/call.h"
 #include "runtime/host/host.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- calls ----
 
@@ -388,6 +392,14 @@ static int try_load(RtInstance *m, const char *path) {
     CALL(m, load(m, path));
 }
 
+// The path that is right after a chdir, too; symbolic links stay.
+static char *absolute_path(const char *path) {
+    char folder[PATH_MAX];
+    return *path == '/' || getcwd(folder, sizeof folder) == NULL
+               ? rt_path("%s", path)
+               : rt_path("%s/%s", folder, path);
+}
+
 int rt_instance_load(RtInstance *m, const char *path) {
     char *file = rt_weights_path(path, &rt_last);
     if (file == NULL)
@@ -395,10 +407,9 @@ int rt_instance_load(RtInstance *m, const char *path) {
     int status = try_load(m, file);
     if (status == EXIT_GOOD) {
         free(m->unsearched);
-        m->unsearched = file;
-    } else {
-        free(file);
+        m->unsearched = absolute_path(file);
     }
+    free(file);
     return status;
 }
 

@@ -39,11 +39,20 @@ static bool tokenizer_set(RtInstance *m, const char *path) {
     return true;
 }
 
-// Takes the tokenizer beside weights that were loaded since the last one.
+// Takes the tokenizer beside weights that were loaded since the last one, which
+// is that of other weights.
 static bool tokenizer_find(RtInstance *m) {
     char *path = rt_tokenizer_near(m->unsearched);
+    rt_tokenizer_free(m->tokenizer);
+    m->tokenizer = NULL;
     bool good = path == NULL || tokenizer_set(m, path);
     free(path);
+    return good;
+}
+
+static bool tokenizer_choose(RtInstance *m, const char *path) {
+    bool good = tokenizer_set(m, path);
+    m->chosen = m->chosen || good;
     return good;
 }
 
@@ -52,7 +61,7 @@ static int try_find(RtInstance *m) {
 }
 
 static bool has_tokenizer(RtInstance *m) {
-    return (m->unsearched == NULL || try_find(m) == EXIT_GOOD) &&
+    return (m->chosen || m->unsearched == NULL || try_find(m) == EXIT_GOOD) &&
            (m->tokenizer != NULL ||
             rt_fail(&rt_last, EXIT_USAGE,
                     "the instance has no tokenizer, and no tokenizer.json is "
@@ -60,7 +69,7 @@ static bool has_tokenizer(RtInstance *m) {
 }
 
 int rt_instance_tokenizer(RtInstance *m, const char *path) {
-    CALL(m, tokenizer_set(m, path));
+    CALL(m, tokenizer_choose(m, path));
 }
 
 int64_t rt_instance_encode(RtInstance *m, const char *text, size_t length,

@@ -11,6 +11,8 @@
 import ctypes
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
 
@@ -74,15 +76,18 @@ def draws(trainer, run, tokenizer, length):
 class Writer(Model):
     """An instance that continues texts."""
 
-    def __init__(self, name, checkpoint, tokenizer):
+    def __init__(self, name, checkpoint):
         super().__init__(name)
-        refused("tokenizer(PATH) reads one", lambda: self.encode("| tool"))
-        self.load(checkpoint)
-        beside = self.encode("| tool")
-        self.call("tokenizer", tokenizer.encode())
-        assert self.encode("| tool") == beside
         decode = self.function("decode")
         decode.restype = ctypes.POINTER(ctypes.c_char)
+        self.refuses("tokenizer(PATH) reads one")
+        self.load(checkpoint)
+
+    def refuses(self, says):
+        """No call has a tokenizer."""
+        refused(says, lambda: self.encode("| tool"))
+        assert not self.function("decode")(self.at, 0, None)
+        assert says in self.error() and self.function("end")(self.at) == -1
 
     def encode(self, text):
         data, room = text.encode(), (ctypes.c_int32 * len(text))()
@@ -124,8 +129,27 @@ class Writer(Model):
 def library(trainer, checkpoint, tokenizer):
     with open(tokenizer, encoding="utf-8") as f:
         kinds = len(json.load(f)["model"]["vocab"])
-    one, other = (Writer("gpt", checkpoint, tokenizer) for _ in range(2))
+    one, other = (Writer("gpt", checkpoint) for _ in range(2))
+    folder = os.getcwd()
+    os.chdir("/")
     start, length = one.encode("| tool"), 60
+    os.chdir(folder)
+
+    # A tokenizer is that of the last weights, unless one was chosen.
+    one.call("tokenizer", tokenizer.encode())
+    assert one.encode("| tool") == start == other.encode("| tool")
+    for name in "bare", "damaged":
+        os.mkdir(name)
+        shutil.copy(checkpoint, f"{name}/weights")
+    with open("damaged/tokenizer.json", "w", encoding="utf-8") as f:
+        f.write("{")
+    other.load("bare/weights")
+    other.refuses("tokenizer(PATH) reads one")
+    other.load("damaged/weights")
+    other.refuses("damaged/tokenizer.json")
+    one.load("damaged/weights")
+    assert one.encode("| tool") == start
+    other.load(checkpoint)
     window = numpy.zeros((1, 24), numpy.int32)
     for options in ({"temperature": 0.}, {"seed": 3}, {},
                     {"temperature": 1.5, "top_k": 5, "top_p": .9, "seed": 4}):
@@ -152,7 +176,7 @@ def library(trainer, checkpoint, tokenizer):
     rows = one.predict(window, 24 * kinds).reshape(24, kinds)
     logits, row = one.logits(kinds), rows[len(start) - 1]
     assert abs(logits - row).max() < 1e-5 * abs(row).max(), logits - row
-    small = Writer("small", checkpoint, tokenizer)
+    small = Writer("small", checkpoint)
     small.prompt(start)
     far = small.logits(kinds) - logits
     assert 0 < abs(far).max() < 1e-5 * abs(row).max(), far

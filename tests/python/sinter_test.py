@@ -167,6 +167,13 @@ said = subprocess.run(["./writer", "--generate=A b", "--tokens=200", "--seed=5",
 found = writer.generate(list(b"A b"), 200, top_k=90, seed=5)
 assert found.dtype == np.int32 and b"A b" + bytes(list(found)) + b"\n" == said
 assert writer.generate("A b", 200, top_k=90, seed=5) == writer.decode(found)
+Path("damaged").mkdir()
+Path("damaged/tokenizer.json").write_text("{")
+writer.save("damaged/weights")
+beside = sinter.load("libwriter.so", threads=1)
+for each in beside, writer:
+    each.load("damaged/weights")
+raises(sinter.Error, "damaged/tokenizer.json", beside.decode, [65])
 assert writer.decode(writer.encode("\u00e4 b")) == "\u00e4 b"
 writer.prompt("A b")
 likely = writer.logits().argmax()
