@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import MutableMapping
 from pathlib import Path
 
@@ -25,6 +26,7 @@ __all__ = ["Error", "Model", "Weights", "build", "executable", "load"]
 
 _types = {"U8": np.uint8, "I32": np.int32, "F32": np.float32}
 _pointer, _count = ctypes.c_void_p, ctypes.c_int64
+_opening = threading.Lock()
 _functions = {
     "about": (ctypes.c_char_p, []),
     "error": (ctypes.c_char_p, []),
@@ -465,14 +467,15 @@ class Model:
 def _opened(path):
     """A library whose threads sleep after a short wait, as those of a trainer:
     libgomp reads its variables when it is loaded."""
-    own = not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys()
-    if own:
-        os.environ["GOMP_SPINCOUNT"] = "1000"
-    try:
-        return ctypes.CDLL(path)
-    finally:
+    with _opening:
+        own = not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys()
         if own:
-            del os.environ["GOMP_SPINCOUNT"]
+            os.environ["GOMP_SPINCOUNT"] = "1000"
+        try:
+            return ctypes.CDLL(path)
+        finally:
+            if own:
+                os.environ.pop("GOMP_SPINCOUNT", None)
 
 
 def _arrays(given):

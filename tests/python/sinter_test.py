@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,28 @@ shown = subprocess.run(
          if name != "OMP_WAIT_POLICY"} | {"OMP_DISPLAY_ENV": "verbose"},
     check=True, capture_output=True, text=True).stderr
 assert "GOMP_SPINCOUNT = '1000'" in shown, shown
+
+
+def loads(path):
+    time.sleep(0.05)
+    return os.environ.get("GOMP_SPINCOUNT")
+
+
+# So it is for each of several threads.
+seen, load = [], sinter.ctypes.CDLL
+kept = {name: os.environ.pop(name) for name in
+        {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys()}
+sinter.ctypes.CDLL = loads
+threads = [threading.Thread(target=lambda: seen.append(sinter._opened("")))
+           for _ in range(3)]
+for thread in threads:
+    thread.start()
+    time.sleep(0.02)
+for thread in threads:
+    thread.join()
+sinter.ctypes.CDLL = load
+os.environ.update(kept)
+assert seen == ["1000"] * 3, seen
 
 # Nothing is copied that need not be.
 assert model._given(images, model.sample, "samples") is images
