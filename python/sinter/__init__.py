@@ -207,13 +207,13 @@ class Model:
         array = self._checked(array, of, what, classes)
         return np.ascontiguousarray(array, of[0])
 
-    def _all(self, given, arrays, of, what, count=None):
-        """The arrays of a dict as `given` returns them, in the order of `of`,
-        and their length."""
+    def _all(self, arrays, of, what, count=None):
+        """The arrays of a dict as `_checked` returns them, in the order of
+        `of`, and their length."""
         if not hasattr(arrays, "keys") or set(arrays) != set(of):
             raise TypeError(f"{what} are a dict with {', '.join(of)}")
         classes = self._classes if of is self.labels else {}
-        arrays = [given(arrays[name], of[name], name, classes.get(name))
+        arrays = [self._checked(arrays[name], of[name], name, classes.get(name))
                   for name in of]
         lengths = {len(array) for array in arrays}
         lengths |= set() if count is None else {count}
@@ -224,7 +224,8 @@ class Model:
     # ---- predict and train ----
 
     def _predict_all(self, samples):
-        samples, count = self._all(self._given, samples, self.inputs, "samples")
+        samples, count = self._all(samples, self.inputs, "samples")
+        samples = _contiguous(samples, self.inputs.values())
         out = {name: np.empty((count,) + shape, np.float32)
                for name, (_, shape) in self.outputs.items()}
         self._check(self._predict(self._instance(),
@@ -266,37 +267,41 @@ class Model:
             raise ValueError(f"epochs is a number above 0, not {epochs}")
         self._check(self._begin(self._instance(), samples, epochs or 0, seed))
 
-    def _train_arrays(self, given, samples, labels):
-        """Arrays of samples and labels as `given` returns them, in the order of
-        the library's arguments, and their length."""
+    def _train_arrays(self, samples, labels):
+        """Arrays of samples and labels as `_checked` returns them, in the order
+        of the library's arguments, and their length."""
         if self.inputs:
-            samples, count = self._all(given, samples, self.inputs, "samples")
-            labels, _ = self._all(given, labels or {}, self.labels, "labels",
-                                  count)
-            _finite(self.inputs, samples)
+            samples, count = self._all(samples, self.inputs, "samples")
+            labels, _ = self._all(labels or {}, self.labels, "labels", count)
             return samples + labels, count
-        samples = given(samples, self.sample, "samples")
-        _finite(["samples"], [samples])
+        samples = self._checked(samples, self.sample, "samples")
         if self.label is None:
             return [samples, None], len(samples)
-        labels = given(labels, self.label, "labels", self._classes.get("labels"))
+        labels = self._checked(labels, self.label, "labels",
+                               self._classes.get("labels"))
         if len(labels) != len(samples):
             raise ValueError(f"{len(samples)} samples have {len(labels)} "
                              "labels")
         return [samples, labels], len(samples)
 
-    def train_step(self, samples, labels=None):
-        """One update on at most `update` samples; returns their mean loss.
-
-        Of a model with several inputs or outputs: samples and labels are dicts.
-        """
-        arrays, count = self._train_arrays(self._given, samples, labels)
+    def _update(self, arrays, count):
+        """One update on arrays that were checked; returns their mean loss."""
+        arrays = _contiguous(arrays, [*self.inputs.values(),
+                                      *self.labels.values()] or
+                             [self.sample, self.label])
         loss = ctypes.c_float()
         self._check(self._train(
             self._instance(),
             *[None if array is None else array.ctypes.data for array in arrays],
             count, ctypes.addressof(loss)))
         return loss.value
+
+    def train_step(self, samples, labels=None):
+        """One update on at most `update` samples; returns their mean loss.
+
+        Of a model with several inputs or outputs: samples and labels are dicts.
+        """
+        return self._update(*self._train_arrays(samples, labels))
 
     def fit(self, samples, labels, *, epochs=None, validation=None, seed=-1,
             report=None):
@@ -306,8 +311,8 @@ class Model:
         validation: a pair of arrays, on which accuracy is measured after each
         epoch; report: a function that is given each dict.
         """
-        samples, labels = _arrays(samples), _arrays(labels)
-        _, count = self._train_arrays(self._checked, samples, labels)
+        arrays, count = self._train_arrays(samples, labels)
+        _finite(self.inputs or ["samples"], arrays)
         self.begin(count, seed, epochs)
         history, order = [], np.random.default_rng(max(seed, 0))
         last = count - count % self.update
@@ -318,8 +323,9 @@ class Model:
                 if self.step == self.steps:
                     break
                 chosen = mixed[at:at + self.update]
-                losses.append(self.train_step(_taken(samples, chosen),
-                                              _taken(labels, chosen)))
+                losses.append(self._update(
+                    [array if array is None else array[chosen]
+                     for array in arrays], len(chosen)))
             if not losses:
                 raise ValueError(f"{count} samples do not make one "
                                  f"update of {self.update}")
@@ -478,11 +484,10 @@ def _opened(path):
                 os.environ.pop("GOMP_SPINCOUNT", None)
 
 
-def _arrays(given):
-    """An array, or a dict of arrays, of lists of numbers."""
-    if hasattr(given, "items"):
-        return {name: np.asarray(array) for name, array in given.items()}
-    return None if given is None else np.asarray(given)
+def _contiguous(arrays, of):
+    """C-contiguous arrays of the types of `of`, copied if they are not."""
+    return [array if array is None else np.ascontiguousarray(array, dtype)
+            for array, (dtype, _) in zip(arrays, of)]
 
 
 def _finite(names, arrays):
@@ -492,13 +497,6 @@ def _finite(names, arrays):
             at = tuple(np.argwhere(~np.isfinite(array))[0])
             raise ValueError(f"{name}: sample {at[0]} has {array[at]}, which "
                              "is not finite")
-
-
-def _taken(arrays, chosen):
-    """Samples of an array, or of each array of a dict."""
-    if hasattr(arrays, "items"):
-        return {name: array[chosen] for name, array in arrays.items()}
-    return arrays[chosen]
 
 
 class Weights(MutableMapping):
