@@ -176,7 +176,7 @@ class Model:
         """The array itself if it has the type and shape, and each number is one
         of the classes: their number, and a label outside of them or None."""
         dtype, shape = of
-        array = np.asarray(array)
+        array = _listed(array, dtype)
         if array.dtype != dtype and (dtype != np.int32 or
                                      array.dtype.kind not in "iu"):
             advice = ("" if dtype == np.uint8 else
@@ -482,6 +482,16 @@ def _opened(path):
         finally:
             if own:
                 os.environ.pop("GOMP_SPINCOUNT", None)
+
+
+def _listed(given, dtype):
+    """An array: that of a list is of `dtype` if all its numbers are."""
+    array, real = np.asarray(given), dtype.kind == "f"
+    if (isinstance(given, (list, tuple)) and
+        array.dtype.kind in ("biuf" if real else "biu")):
+        own = array.astype(dtype)
+        return own if real or np.array_equal(own, array) else array
+    return array
 
 
 def _contiguous(arrays, of):

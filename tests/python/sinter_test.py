@@ -176,6 +176,8 @@ assert all(np.isfinite(row["loss"]) for row in line.fit(x, masked, epochs=2))
 assert not np.array_equal(line.predict(x), before)
 raises(TypeError, "samples are float32, not float64: .astype(numpy.float32)",
        line.fit, x.astype(float), y)
+assert np.array_equal(line.predict(x.tolist()), line.predict(x))
+line.fit(x.tolist(), [[round(10 * float(of))] for of in y[:, 0]], epochs=1)
 assert raises(sinter.Error, "the loss is", line.fit, 1e6 * x, y).status == 6
 
 # Texts, of bytes: those of the trainer, and their tokens.
@@ -209,6 +211,11 @@ writer.close()
 
 # Mistakes are exceptions, and the model can go on.
 raises(TypeError, "samples are uint8, not float64", model.predict, images / 255)
+raises(TypeError, "samples are uint8, not float64", model.predict,
+       (images[:1] / 255).tolist())
+raises(TypeError, "samples are uint8, not int64", model.predict,
+       (images[:1].astype(int) + 256).tolist())
+assert np.array_equal(model.predict(images.tolist()), model.predict(images))
 raises(ValueError, "samples have shape ('N', 28, 28, 1), not (250, 28, 28)",
        model.predict, images[..., 0])
 raises(ValueError, "100 samples have 3 labels", model.train_step, images[:100],
