@@ -162,15 +162,14 @@ static void warn_fewer_threads(int requested, int members) {
         snprintf(why, sizeof why, "OMP_MAX_ACTIVE_LEVELS is 0");
     else if (omp_get_thread_limit() == members)
         snprintf(why, sizeof why, "OMP_THREAD_LIMIT is %d", members);
-    rt_warn("--threads requests %d threads, but %d compute%s: %s", requested,
-            members, members == 1 ? "s" : "", why);
+    rt_warn("%d of %d threads compute%s: %s", members, requested,
+            members == 1 ? "s" : "", why);
 }
 
 static void warn_more_threads(int requested, int processors) {
-    rt_warn("--threads requests %d threads, but this process may use %d "
-            "processor%s: threads wait for each other, and steps take many "
-            "times as long",
-            requested, processors, processors == 1 ? "" : "s");
+    rt_warn("%d threads on %d processor%s: they wait for each other, and take "
+            "many times as long as %d",
+            requested, processors, processors == 1 ? "" : "s", processors);
 }
 
 // oneDNN divides its work by omp_get_max_threads() and waits for that many
@@ -184,9 +183,8 @@ int rt_team_start(int requested) {
     int created = 1 + (threads > 1 ? threads_created(threads - 1) : 0);
     int members = 0;
     if (created < threads)
-        rt_end(EXIT_MEMORY,
-               "the system allows %d of %d threads; lower --threads", created,
-               threads);
+        rt_end(EXIT_MEMORY, "the system allows %d of %d threads: start fewer",
+               created, threads);
     omp_set_dynamic(0);
     rt_team_run(threads, count_members, &members);
     rt_team_use(members);

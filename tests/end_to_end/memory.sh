@@ -45,5 +45,5 @@ expect_says 'the C compiler needs memory'
 # Threads that there cannot be are no fault of the model.
 run 100000 200 && got=0 || got=$?
 [ $got -eq 5 ] || fail "status $got: $(cat err)"
-expect_says 'allows [0-9]* of 200 threads; lower --threads'
+expect_says 'allows [0-9]* of 200 threads: start fewer'
 exit 0

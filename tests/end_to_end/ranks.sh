@@ -169,7 +169,7 @@ ranks 2 crowded taskset -c 0 ./tiny --data data --threads=1
 expect_statuses 0 0
 says '^warning: 2 ranks of one machine have 2 threads for its 1 processor, and'
 expect 0 taskset -c 0 ./tiny --data data --out one_core --threads=2 --steps=1
-expect_says '^warning: --threads requests 2 threads, but this process may use 1 p'
+expect_says '^warning: 2 threads on 1 processor: they wait'
 
 # Limits of rank 0: of the size of files, and of descriptors, which it raises.
 limited() {

@@ -22,7 +22,7 @@ for model in tiny mlp; do
     for limit in OMP_THREAD_LIMIT=1 OMP_MAX_ACTIVE_LEVELS=0; do
         rm -rf few default
         train $model few 2 $limit
-        expect_says "warning: --threads requests 2 threads, but 1 computes: ${limit%=*} is ${limit#*=}"
+        expect_says "warning: 1 of 2 threads computes: ${limit%=*} is ${limit#*=}"
         expect_equal "$one" "$(newest few)"
         expect 0 env $limit ./$model --data synthetic:256 --device=host \
             --init-only --out default --quiet
@@ -40,7 +40,7 @@ for model in tiny mlp; do
     done
 
     train $model limited 3 OMP_THREAD_LIMIT=2
-    expect_says 'requests 3 threads, but 2 compute: OMP_THREAD_LIMIT is 2'
+    expect_says '2 of 3 threads compute: OMP_THREAD_LIMIT is 2'
     expect_equal "$two" "$(newest limited)"
     core=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
     train $model bound 2 taskset -c "$core"
