@@ -75,6 +75,10 @@ void rt_warn_as_rank(int number) {
     rank = number;
 }
 
+bool rt_warns_as_rank(void) {
+    return rank >= 0;
+}
+
 static void warn(const char *of, const char *format, va_list list) {
     char before[96];
     snprintf(before, sizeof before, "%s%swarning:%s %s", rt_wiped(),

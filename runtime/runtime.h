@@ -50,6 +50,7 @@ void rt_guard_end(const RtError *e);
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rt_warn_own(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rt_warn_as_rank(int rank); // of several, from now on
+bool rt_warns_as_rank(void);
 void rt_warnv(const char *format, va_list list)
     __attribute__((format(printf, 1, 0)));
 

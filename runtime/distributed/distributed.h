@@ -63,6 +63,7 @@ typedef struct {
 typedef struct {
     uint64_t name; // a hash
     int ranks, threads;
+    int cores; // a sum over the ranks, which may share them
     uint64_t processor[RT_PROCESSORS / 64];
 } RtMachine;
 int rt_machine_processors(const RtMachine *m);

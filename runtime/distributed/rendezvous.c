@@ -190,6 +190,7 @@ static void add_rank(Host *h, const RtHandshake *rank) {
     h->machine[rank->rank] = m->name = name;
     m->ranks++;
     m->threads += rank->threads;
+    m->cores += rank->cores;
     for (int k = 0; k < RT_PROCESSORS / 64; k++)
         m->processor[k] |= rank->processor[k];
 }

@@ -137,14 +137,22 @@ static void warn_crowded(const RtMachine *m) {
             advice);
 }
 
+// Whether each rank may use all processors of several: none is bound to its
+// own.
+static bool shares_processors(const RtMachine *m) {
+    return m->ranks > 1 && m->cores == m->ranks * rt_machine_processors(m);
+}
+
 static void warn_oversubscribed(const RtWorld *w, const RtHandshake *own) {
-    if (w->info.rank == 0 && w->rendezvous.oversubscribed > 0)
+    const RtMachine *crowded = &w->rendezvous.crowded;
+    if (w->info.rank == 0 && w->rendezvous.oversubscribed > 0 &&
+        !shares_processors(crowded))
         rt_warn("%d of %d ranks are bound to fewer cores than the %d of "
                 "--threads: start them with more cores, as with mpirun "
                 "--bind-to none",
                 w->rendezvous.oversubscribed, w->info.size, own->threads);
     else if (w->info.rank == 0 && w->gpus == NULL)
-        warn_crowded(&w->rendezvous.crowded);
+        warn_crowded(crowded);
 }
 
 // MPI's launchers tell a rank its place by PMI or PMIx.  Without, OpenMPI would

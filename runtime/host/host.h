@@ -18,7 +18,8 @@ int rt_team_largest(void); // one member for each core available
 enum { RT_PROCESSORS = 1024 };
 void rt_team_processors(uint64_t set[RT_PROCESSORS / 64]);
 // Creates the team with that many threads, 0: the largest, and returns its
-// size, with a warning if OpenMP's limits leave fewer.  Ends the program if the
+// size, with a warning if OpenMP's limits leave fewer, or if it is larger than
+// the largest; ranks have warned of that together.  Ends the program if the
 // system refuses a thread.
 int rt_team_start(int requested);
 // The members for which oneDNN's next primitive is planned, or runs.

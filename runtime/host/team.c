@@ -190,7 +190,7 @@ int rt_team_start(int requested) {
     rt_team_use(members);
     if (members < requested)
         warn_fewer_threads(requested, members);
-    else if (requested > rt_team_largest())
+    else if (requested > rt_team_largest() && !rt_warns_as_rank())
         warn_more_threads(requested, rt_team_largest());
     return members;
 }

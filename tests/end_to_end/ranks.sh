@@ -157,17 +157,28 @@ says 'rank 1 has another model or recipe than rank 0'
 RANK=2 WORLD_SIZE=2 expect 2 ./tiny --data data
 expect_says 'RANK=2 is not a number from 0 to 1'
 
-# Ranks on fewer cores than threads, once for all.
-ranks 2 bound env OMP_THREAD_LIMIT=1 taskset -c 0 ./tiny --data data --threads=2
-expect_statuses 0 0
-for warning in 'bound to fewer cores' 'OMP_THREAD_LIMIT is 1'; do
-    [ "$(cat said.* | grep -c "$warning")" -eq 1 ] || fail "$(cat said.*)"
+# Ranks on fewer cores than threads, once for all: each on its own, or on the
+# same ones.
+warns() {
+    expect_statuses 0 0
+    [ "$(cat said.* | grep -c 'warning: .*threads')" -eq 1 ] ||
+        fail "$(cat said.*)"
+    says "^warning: $1"
+}
+if [ "$(nproc)" -gt 1 ]; then
+    # shellcheck disable=SC2016
+    ranks 2 bound sh -c 'exec taskset -c $RANK "$@"' sh ./tiny --data data \
+        --threads=2 --steps=1
+    warns '2 of 2 ranks are bound to fewer cores than the 2 of --threads'
+fi
+for threads in 1 2; do
+    ranks 2 crowded$threads taskset -c 0 ./tiny --data data \
+        --threads=$threads --steps=1
+    warns "2 ranks of one machine have $((2 * threads)) threads for its 1 proc"
 done
-says '^warning: 2 of 2 ranks are bound to fewer cores than the 2 of --threads'
-
-ranks 2 crowded taskset -c 0 ./tiny --data data --threads=1
-expect_statuses 0 0
-says '^warning: 2 ranks of one machine have 2 threads for its 1 processor, and'
+ranks 2 limit env OMP_THREAD_LIMIT=1 ./tiny --data data --threads=2 --steps=1
+[ "$(cat said.* | grep -c 'OMP_THREAD_LIMIT is 1')" -eq 1 ] ||
+    fail "$(cat said.*)"
 expect 0 taskset -c 0 ./tiny --data data --out one_core --threads=2 --steps=1
 expect_says '^warning: 2 threads on 1 processor: they wait'
 
