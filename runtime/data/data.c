@@ -204,11 +204,13 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
 }
 
 // The number of classes that the labels need.
-static int64_t classes_of(const RtColumn *c, int64_t count) {
+static int64_t classes_of(const RtColumn *c, int64_t count, int ignored) {
     double most = 0;
     for (int64_t i = 0; i < count; i++)
-        for (size_t k = 0; k < c->values; k++)
-            most = fmax(most, value_at(rt_column_at(c, i), k, c->type));
+        for (size_t k = 0; k < c->values; k++) {
+            double label = value_at(rt_column_at(c, i), k, c->type);
+            most = label != ignored ? fmax(most, label) : most;
+        }
     return (int64_t)most + 1;
 }
 
@@ -221,7 +223,7 @@ static bool check_classes(const RtColumn *c, int64_t count,
             bool known = label >= 0 && label < spec->classes;
             if (!known && label != spec->ignored)
                 return rt_fail_classes(
-                    e, spec, classes_of(c, count),
+                    e, spec, classes_of(c, count, spec->ignored),
                     "%s: sample %lld has label %.0f, but the model has %d "
                     "classes",
                     path, (long long)i, label, spec->classes);

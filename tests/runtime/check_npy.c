@@ -239,6 +239,12 @@ START_TEST(an_ignored_label_may_be_any) {
     rt_data_close(&data);
     sample.ignored = 10;
     refused(&sample, "sample 1 has label -1");
+    sample.ignored = 255;
+    sample.classes = 3;
+    sample.sets_classes = true;
+    write_npy(Y, 1, header_of("|u1", "2,"), "\3\377", 2);
+    refused(&sample, "sample 0 has label 3, but the model has 3 classes: build "
+                     "it with --set classes=4");
 }
 END_TEST
 
