@@ -95,7 +95,7 @@ bool rt_fail_classes(RtError *e, const RtDataSpec *spec, int64_t classes,
 bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name) {
     struct stat found;
-    bool any = !spec->held_out;
+    bool any = !spec->test_optional;
     for (; !any && *name != NULL; name++) {
         char *path = rt_path("%s/%s", folder, *name);
         any = path == NULL || lstat(path, &found) == 0 || errno != ENOENT;
@@ -104,14 +104,15 @@ bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
     return !any;
 }
 
-bool rt_test_found(const char *folder, const char *name, RtError *e) {
+bool rt_test_found(const RtDataSpec *spec, const char *folder, const char *name,
+                   RtError *e) {
     struct stat found;
     char *path = rt_path("%s/%s", folder, name);
     bool good = path == NULL || lstat(path, &found) == 0 || errno != ENOENT ||
-                rt_fail(e, EXIT_DATA,
-                        "%s does not exist: add it, or hold samples out with "
-                        "--validation=10%%",
-                        path);
+                rt_fail(e, EXIT_DATA, "%s does not exist: add it%s", path,
+                        spec->test_optional
+                            ? ""
+                            : ", or hold samples out with --validation=10%");
     free(path);
     return good;
 }

@@ -28,7 +28,7 @@ typedef struct {
     // -1: none, where --bad-samples is no option.
     int64_t max_bad_files;
     int64_t max_pixels; // of an image file; 0: RT_MAX_PIXELS
-    bool held_out;      // a holdout replaces the test set
+    bool test_optional; // the test set may be missing
 } RtDataSpec;
 
 // The value of a setting, or `otherwise` if not given.
@@ -108,12 +108,13 @@ typedef struct {
 bool rt_data_open(RtData *d, const char *format, const char *path,
                   const RtDataSpec *spec, const RtFiles *files, RtError *e);
 void rt_data_close(RtData *d);
-// Whether a test set is neither there nor required: held_out, and none of the
-// files `name` (to NULL) exists.
+// Whether a test set is neither there nor required: none of the files `name`
+// (to NULL) exists.
 bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name);
-// Whether the file of the test set exists; names --validation if not.
-bool rt_test_found(const char *folder, const char *name, RtError *e);
+// Whether the file of the test set exists; names --validation if that would do.
+bool rt_test_found(const RtDataSpec *spec, const char *folder, const char *name,
+                   RtError *e);
 
 // Allocates numbers for `count` samples.
 bool rt_column_reserve(RtColumn *c, RtFileType type, size_t values,

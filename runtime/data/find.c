@@ -45,8 +45,9 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        .num_settings = t->num_data_settings,
                        .max_bad_files = o->bad_samples,
                        .max_pixels = o->max_image_pixels,
-                       .held_out = o->validation.samples > 0 ||
-                                   o->validation.percent > 0};
+                       .test_optional = o->validation.samples > 0 ||
+                                        o->validation.percent > 0 ||
+                                        o->load_only};
     const char *path = o->data != NULL ? o->data : t->data_path;
     bool draws = strcmp(t->data_format, "synthetic") == 0;
     int64_t samples = synthetic_samples(o->data);

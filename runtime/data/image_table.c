@@ -418,7 +418,7 @@ static bool parquet_read(RtData *d, RtSplit *s, const char *folder,
 static bool parquets_read(RtData *d, const RtShards *s, const char *folder,
                           const RtDataSpec *spec, const RtFiles *files,
                           RtError *e) {
-    if (s->test.count == 0 && !spec->held_out)
+    if (s->test.count == 0 && !spec->test_optional)
         return rt_fail(e, EXIT_DATA,
                        "%s has no .parquet file for the test, in a folder "
                        "test, val or validation or with that word in its name: "
@@ -444,7 +444,7 @@ bool rt_image_table_read(RtData *d, const char *path, const RtDataSpec *spec,
         good = good &&
                csv_read(d, &d->train, path, "train.csv", spec, files, e) &&
                (rt_lacks_test(spec, path, test) ||
-                (rt_test_found(path, test[0], e) &&
+                (rt_test_found(spec, path, test[0], e) &&
                  csv_read(d, &d->test, path, test[0], spec, files, e)));
     rt_shards_free(&s);
     free(table);

@@ -261,7 +261,7 @@ bool rt_lmdb_read(RtData *d, const char *path, const RtDataSpec *spec,
     RtNames class = {0};
     bool has_files = false;
     bool good = find(&s, path, e) && find_classes(&class, &s.train, path, e);
-    if (good && s.test.count == 0 && !spec->held_out)
+    if (good && s.test.count == 0 && !spec->test_optional)
         good = rt_fail(e, EXIT_DATA,
                        "%s has no folder with a " DATA_FILE
                        " for the test, such as test or val: add one, or hold "

@@ -349,7 +349,7 @@ bool rt_npy_read(RtData *d, const char *path, const RtDataSpec *spec,
     bool good = x != NULL ? read_split(&d->train, path, "train", spec, files,
                                        &d->hash, e) &&
                                 (rt_lacks_test(spec, path, test) ||
-                                 (rt_test_found(path, x, e) &&
+                                 (rt_test_found(spec, path, x, e) &&
                                   read_split(&d->test, path, "test", spec,
                                              files, &d->hash, e)))
                           : rt_fail(e, EXIT_MEMORY, "out of memory");

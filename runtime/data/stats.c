@@ -194,7 +194,8 @@ static void split_print(const Stats *s, const char *name, const RtData *d,
 }
 
 int rt_data_stats(const RtTrainer *t, const char *path, bool verify) {
-    RtOptions o = {.data = path, .seed = -1, .bad_samples = -1};
+    RtOptions o = {
+        .data = path, .seed = -1, .bad_samples = -1, .load_only = true};
     RtData d;
     RtError e;
     Stats s = {0};
@@ -204,8 +205,6 @@ int rt_data_stats(const RtTrainer *t, const char *path, bool verify) {
     bool good = true;
     for (int i = 0; i < 2 && good; i++) {
         const RtSplit *split = i == 0 ? &d.train : &d.test;
-        if (split->count == 0)
-            continue;
         good = split_read(&s, split, t, verify, &e);
         if (good)
             split_print(&s, i == 0 ? "train" : "test", &d, split, verify);

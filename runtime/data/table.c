@@ -572,7 +572,7 @@ static bool files_check(const RtShards *s, const char *path,
     if (s->train.count == 0)
         return rt_fail(e, EXIT_DATA,
                        "%s has no .parquet or .csv file for training", path);
-    if (s->test.count == 0 && !spec->held_out)
+    if (s->test.count == 0 && !spec->test_optional)
         return rt_fail(e, EXIT_DATA,
                        "%s %s: add one, or hold rows out with "
                        "--validation=10%%",

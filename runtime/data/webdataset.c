@@ -261,7 +261,7 @@ static bool check_shards(const RtShards *s, const char *folder,
     if (s->train.count == 0)
         return rt_fail(e, EXIT_DATA, "%s has no .tar file for training",
                        folder);
-    return s->test.count > 0 || spec->held_out ||
+    return s->test.count > 0 || spec->test_optional ||
            rt_fail(e, EXIT_DATA,
                    "%s has no .tar file for the test, in a folder test, val or "
                    "validation or with that word in its name: add one, or hold "

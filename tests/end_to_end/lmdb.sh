@@ -200,7 +200,7 @@ refused floats 'floats/train/data.mdb:k has its pixels in float_data'
 refused sizes 'sizes/train/data.mdb:k: its 3 bytes are neither'
 refused label 'label/train/data.mdb:k has label 3, but the model has 3 classes'
 refused alone 'alone/train/data.mdb has images without a class'
-expect 3 ./base --device=host --load-only --data=deep
+expect 3 ./base --device=host --data=deep
 expect_says 'deep has no folder with a data.mdb for the test'
 refused images 'images has no folder with a data.mdb for training'
 

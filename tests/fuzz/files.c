@@ -144,7 +144,7 @@ static void read_images(const char *format) {
                                .label = {RT_I32, 0, {0}},
                                .classes = 3,
                                .max_pixels = 1 << 22,
-                               .held_out = true};
+                               .test_optional = true};
     RtData d;
     RtError e = {0};
     uint8_t square[PIXELS * 3];

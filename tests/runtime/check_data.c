@@ -331,7 +331,7 @@ END_TEST
 static void lacks_test(const char *format, RtDataSpec sample,
                        const char *says) {
     refused(format, &sample, says);
-    sample.held_out = true;
+    sample.test_optional = true;
     ck_assert_msg(open_data(format, &sample), "%s", error.text);
     ck_assert(rt_data_hold_out(&data, &(RtValidation){.samples = 2}, &error));
     ck_assert_int_eq(data.test.count, 2);
@@ -343,7 +343,7 @@ START_TEST(a_holdout_needs_no_test_set) {
     unlink("d/test_batch.bin");
     lacks_test("cifar10", cifar, "d/test_batch.bin");
     RtDataSpec held_out = cifar;
-    held_out.held_out = true;
+    held_out.test_optional = true;
     ck_assert_int_eq(symlink("nowhere", "d/test_batch.bin"), 0);
     refused("cifar10", &held_out, "d/test_batch.bin"); // a link is there
     unlink("d/test_batch.bin");
@@ -356,7 +356,7 @@ START_TEST(no_file_of_a_test_set_is_there_or_all_are) {
     RtDataSpec sample = mnist;
     good_idx();
     unlink("d/t10k-images.idx3-ubyte");
-    sample.held_out = true;
+    sample.test_optional = true;
     refused("idx", &sample, "no file t10k-images-idx3-ubyte"); // its labels are
     unlink("d/t10k-labels.idx1-ubyte");
     lacks_test("idx", mnist, "no file t10k-images-idx3-ubyte in d");

@@ -111,7 +111,7 @@ static bool open_file(void) {
     const RtDataSpec sample = {.image = {RT_U8, 3, {SIZE, SIZE, 3}},
                                .label = {RT_I32, 0, {0}},
                                .classes = 3,
-                               .held_out = true};
+                               .test_optional = true};
     memset(&error, 0, sizeof error);
     place_forget("d");
     place_folder("d");

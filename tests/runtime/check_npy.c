@@ -180,7 +180,7 @@ START_TEST(a_holdout_needs_no_test_set) {
     unlink("d/test_y.npy");
     refused(&sample, "d/test_x.npy does not exist: add it, or hold samples out "
                      "with --validation=10%");
-    sample.held_out = true;
+    sample.test_optional = true;
     ck_assert_msg(open_npy(&sample), "%s", error.text);
     ck_assert_int_eq(data.test.count, 0);
     rt_data_close(&data);

@@ -30,9 +30,30 @@ static int data_bench(Arena *a, const Arguments *arguments) {
     return train_command(a, &copy);
 }
 
+// Refuses options of the other parts.
+static bool options_suit(const Arguments *arguments, bool tokenizes) {
+    const struct {
+        const char *given, *name;
+        bool of_tokenize;
+    } option[] = {{arguments->data, "data", false},
+                  {arguments->tokenizer, "tokenizer", true},
+                  {arguments->validation, "validation", true},
+                  {arguments->out, "out", true}};
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (option[i].given != NULL && option[i].of_tokenize != tokenizes) {
+            complain(arguments, "data %s takes no --%s", arguments->operand[0],
+                     option[i].name);
+            return false;
+        }
+    return true;
+}
+
 int data_command(Arena *a, const Arguments *arguments) {
     const char *word = arguments->operand[0];
-    if (strcmp(word, "tokenize") == 0)
+    bool tokenizes = strcmp(word, "tokenize") == 0;
+    if (!options_suit(arguments, tokenizes))
+        return EXIT_USAGE;
+    if (tokenizes)
         return tokenize(a, arguments);
     if (strcmp(word, "stats") == 0 || strcmp(word, "verify") == 0)
         return data_stats(a, arguments, *word == 'v');

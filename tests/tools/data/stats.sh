@@ -98,5 +98,16 @@ expect_says 'train: 6 samples, of which 1 cannot be read'
 grep -e --bad-samples out err && fail "an option that verify has not"
 expect 3 "$SINTER" data stats arrays.net --data=nowhere
 expect_says 'no data in nowhere'
+rm arrays/test_*
+for word in stats verify bench; do
+    expect 0 "$SINTER" data $word arrays.net
+    expect 2 "$SINTER" data $word arrays.net --validation=10%
+    expect_says "data $word takes no --validation"
+done
+expect 0 "$SINTER" data verify arrays.net
+expect_says '^test: 0 samples'
+: >arrays/test_y.npy
+expect 3 "$SINTER" data verify arrays.net
+expect_says 'arrays/test_x.npy does not exist: add it$'
 expect 2 "$SINTER" data verify photos.net arrays.net
 expect_says 'needs one model file'

@@ -69,5 +69,6 @@ refused 3 'normalizer NFC is not supported' \
     tokenize scripts --tokenizer=nfc.json -o x
 refused 3 'is not a tokenizer.json' tokenize scripts --tokenizer=short.json -o x
 refused 2 'needs texts, and a folder' tokenize scripts
+refused 2 'data tokenize takes no --data' tokenize scripts --data=x -o x
 refused 2 'needs a share' tokenize scripts --validation=7 -o x
 refused 2 "data has no 'words'; it has stats" words scripts
