@@ -14,8 +14,7 @@ typedef struct {
     Arena *a;
     const Arguments *arguments;
     const char *tokenizer; // its file; NULL: bytes
-    const char *json;      // its text; NULL: bytes
-    size_t json_length;
+    const char *written;   // its file in the data set's folder; NULL: none
     RtTokens all;
 } Tokenize;
 
@@ -144,8 +143,10 @@ static bool tokenizer_write(Tokenize *k, RtError *e) {
         arena_format(k->a, "%s/tokenizer.json", k->arguments->out);
     if (given == NULL || strcmp(given, "bytes") == 0)
         return true;
-    k->tokenizer = own;
-    if (strcmp(given, "characters") == 0)
+    bool makes = strcmp(given, "characters") == 0;
+    k->written = own;
+    k->tokenizer = makes ? own : given;
+    if (makes)
         return characters_write(k, own, e);
     size_t length;
     char *json = file_read(given, &length, e);
@@ -213,8 +214,8 @@ int tokenize(Arena *a, const Arguments *arguments) {
     int status = good ? parts_write(&k, share, kinds) : e.status;
     if (!good && e.text[0] != '\0')
         complain(arguments, "%s", e.text);
-    if (!good && k.tokenizer != NULL)
-        unlink(k.tokenizer);
+    if (!good && k.written != NULL)
+        unlink(k.written);
     rt_tokenizer_free(t);
     free(k.all.token);
     return status;

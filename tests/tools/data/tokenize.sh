@@ -67,7 +67,8 @@ refused 3 'model with fuse_unk is not supported' \
     tokenize scripts --tokenizer=fused.json -o x
 refused 3 'normalizer NFC is not supported' \
     tokenize scripts --tokenizer=nfc.json -o x
-refused 3 'is not a tokenizer.json' tokenize scripts --tokenizer=short.json -o x
+refused 3 '^sinter: short.json: it is not a tokenizer.json' \
+    tokenize scripts --tokenizer=short.json -o x
 refused 2 'needs texts, and a folder' tokenize scripts
 refused 2 'data tokenize takes no --data' tokenize scripts --data=x -o x
 refused 2 'needs a share' tokenize scripts --validation=7 -o x
