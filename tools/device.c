@@ -205,8 +205,8 @@ static void device_unknown(Arena *a, const Arguments *arguments,
         text_add(&t, "%s%s", i > 0 ? ", " : "", known[i].name);
     if (host || cuda)
         complain(arguments,
-                 "--device names a described GPU, one of %s; check and show "
-                 "plan for %s with --target=%s",
+                 "--device names a described GPU, one of %s; for %s, "
+                 "sinter check and sinter show plan take --target=%s",
                  text_string(&t), host ? "this processor" : "any GPU",
                  host ? "host" : "cuda");
     else if (nearest)

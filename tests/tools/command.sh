@@ -187,9 +187,10 @@ lenet=$SINTER_SOURCE/models/lenet.net
 expect 2 "no device 'h20'; did you mean h200?" check --device=h20 "$lenet"
 expect 2 "no device 'tpu'; there are h200, h100, a100" check --device=tpu "$lenet"
 for name in host cpu; do
-    expect 2 "with --target=host" check --device=$name "$lenet"
+    expect 2 "sinter check and sinter show plan take --target=host" \
+        report --device=$name "$lenet"
 done
-expect 2 "with --target=cuda" show launches --device=cuda:0 "$lenet"
+expect 2 "take --target=cuda" show launches --device=cuda:0 "$lenet"
 expect 0 '"device": "NVIDIA A100-SXM4-40GB"' \
     check --json --device=a100 "$lenet"
 gpt=$SINTER_SOURCE/models/gpt_nano.net
