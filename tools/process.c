@@ -168,6 +168,8 @@ static void run(Process *p, int count, int limit, Wanted *wanted, void *whose) {
     sigaddset(&taken, SIGCHLD);
     sigprocmask(SIG_BLOCK, &taken, &b.mask);
     int interrupted = wait_for(&b, &taken, wanted, whose);
+    if (wanted != NULL)
+        wanted(whose);
     sigprocmask(SIG_SETMASK, &b.mask, NULL);
     if (interrupted)
         raise(interrupted);

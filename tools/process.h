@@ -49,7 +49,8 @@ void processes_run(Process *p, int count);
 int program_run(const Words *words, const char *folder, const char *out,
                 const char *log);
 
-// Runs one while `wanted`, called POLLS_A_SECOND times a second, is true.
+// Runs one while `wanted` is true, which is called POLLS_A_SECOND times a
+// second and after the end.
 enum { POLLS_A_SECOND = 10 };
 typedef bool Wanted(void *whose);
 int program_run_while(const Words *words, const char *folder, const char *out,

@@ -112,6 +112,11 @@ END
 expect 2 "$SINTER" repeat micro --set lr=1
 expect_says "is a trainer, but compiler options"
 
+# Every run has the same warning, which is printed once.
+sed '/optimizer/a\  freeze "hidden.*"' "$micro" >frozen.net
+expect 0 "$SINTER" repeat frozen.net --data=synthetic:64 --runs=3
+[ "$(grep -c '^warning: hidden.weight and 1 more' err)" = 1 ] || fail "$(cat err)"
+
 # One that diverges is told of, and ends it with that status behind the others.
 expect 6 "$SINTER" repeat "$micro" --data=synthetic:64 --runs=2 \
     --set "optimizer=sgd(lr=1e30)"
@@ -128,6 +133,7 @@ done
 kill $!
 wait $! && fail "it ends well"
 [ -e "$(newest ended/0)" ] || fail "the run goes on"
+grep -q '^stopped at step' out || fail "the trainer's last lines are lost"
 ! grep -q diverged out || fail "$(cat out)"
 
 expect 2 "$SINTER" repeat "$micro" --data=nowhere --runs=2

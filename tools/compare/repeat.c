@@ -12,6 +12,7 @@
 #include "tools/load.h"
 #include "tools/process.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -37,6 +38,8 @@ typedef struct {
     const char *validation;    // held-out samples; NULL: none
     const char *launcher;      // that starts the ranks; NULL: one process
     const char *record;        // trainer, data, device and launcher of all runs
+    FILE *log;                 // errors and warnings of the current run
+    Text printed;              // the lines of all runs
     int64_t seed;              // first seed
     int wanted, diverged, ended;
     int reused; // finished runs that were reused
@@ -105,8 +108,24 @@ static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
     return path;
 }
 
-// Trains once.  The trainer prints its errors.
-static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
+// Copies the new lines of a run's log to stderr.  A line that an earlier run
+// has printed, such as a warning about the recipe, would only split the table.
+static bool log_copy(void *whose) {
+    enum { ROOM = 4096 };
+    Repeat *r = whose;
+    char line[ROOM] = "\n";
+    while (fgets(line + 1, sizeof line - 1, r->log) != NULL) {
+        if (strstr(text_string(&r->printed), line) != NULL)
+            continue;
+        text_add(&r->printed, "%s", line);
+        fputs(line + 1, stderr);
+    }
+    clearerr(r->log); // it grows
+    return true;
+}
+
+// Trains once.
+static int train(Arena *a, Repeat *r, int64_t seed, const char *rows) {
     Words w = {.a = a};
     if (r->launcher != NULL)
         words_split(&w, r->launcher);
@@ -121,7 +140,15 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     if (r->validation != NULL)
         words_add(&w, arena_format(a, "--validation=%s", r->validation));
     const char *said = arena_format(a, "%s/said", r->scratch.path);
-    return program_run(&w, ".", said, NULL);
+    const char *log = arena_format(a, "%s/log", r->scratch.path);
+    r->log = fopen(log, "w+");
+    if (r->log == NULL)
+        return program_run(&w, ".", said, NULL);
+    int status = program_run_while(&w, ".", said, log, log_copy, r);
+    int error = errno; // of a program that has not started
+    fclose(r->log);
+    errno = error;
+    return status;
 }
 
 // Whether the program has written metrics, as trainers do.
@@ -305,6 +332,7 @@ static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
 
 int repeat_command(Arena *a, const Arguments *arguments) {
     Repeat r = {
+        .printed = text_new(a),
         .device = arguments->device ? arguments->device : "auto",
         .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,
         .validation = arguments->validation,
