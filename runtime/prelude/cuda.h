@@ -7,9 +7,10 @@
 #define DEVICE static __device__ __forceinline__
 // The body of a kernel in a merged launch; it may also be compiled separately.
 #define BODY DEVICE __attribute__((unused)) void
-// KERNEL(threads) or KERNEL(threads, blocks): the minimum of blocks per
-// multiprocessor.  One suffices: without it ptxas uses at most 64 registers and
-// spills a few, with two 128.
+// KERNEL(threads) or KERNEL(threads, blocks).  ptxas gives a thread at most as
+// many registers as let `blocks` blocks reside on a multiprocessor: with 256
+// threads 255 for one block, the default, and 128 for two.  Without a number of
+// blocks it gives at most 64, and spills a few.
 #define KERNEL(...) KERNEL_OF(__VA_ARGS__, 1, 0)
 #define KERNEL_OF(threads, blocks, ...)                                        \
     extern "C" __global__ void __launch_bounds__(threads, blocks)
