@@ -19,16 +19,15 @@ typedef struct {
 // `image` is the larger tensor, `pooled` has an element for each window.
 static Pool pool_of(const Node *d, Type image, Type pooled) {
     Pool w = {
-        node_ints(d, ATTR_window, 0, 1),
-        node_ints(d, ATTR_window, 1, 1),
-        {node_ints(d, ATTR_stride, 0, 1), node_ints(d, ATTR_stride, 1, 1)},
-        {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)},
-        false,
-        pooled.dim[1] * node_ints(d, ATTR_stride, 0, 1) >= image.dim[1] &&
-            pooled.dim[2] * node_ints(d, ATTR_stride, 1, 1) >= image.dim[2],
-        false};
+        .rows = node_ints(d, ATTR_window, 0, 1),
+        .columns = node_ints(d, ATTR_window, 1, 1),
+        .stride = {node_ints(d, ATTR_stride, 0, 1),
+                   node_ints(d, ATTR_stride, 1, 1)},
+        .pad = {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)}};
     bool pads = w.pad[0] != 0 || w.pad[1] != 0;
     w.disjoint = w.rows <= w.stride[0] && w.columns <= w.stride[1] && !pads;
+    w.covers = pooled.dim[1] * w.stride[0] >= image.dim[1] &&
+               pooled.dim[2] * w.stride[1] >= image.dim[2];
     w.leaves = pads ||
                (pooled.dim[1] - 1) * w.stride[0] + w.rows > image.dim[1] ||
                (pooled.dim[2] - 1) * w.stride[1] + w.columns > image.dim[2];
