@@ -27,8 +27,8 @@
 // memory.
 #define TABLE static __constant__ __align__(16) const
 #define LARGE_TABLE static __device__ __align__(16) const
-// Bytes that the runtime sets (rt_kernels_set_global).
-#define RUNTIME_BYTES(name, count)                                             \
+// A byte for each statistic, which the runtime sets.
+#define SQUARES(name, count)                                                   \
     extern "C" {                                                               \
     __constant__ unsigned char name[count];                                    \
     }
