@@ -37,7 +37,7 @@ struct RtOwners {
 // r = floor(k n / shards).
 static int first_shard(const RtOwners *o, int rank) {
     int shards = o->plan->num_optimizer_shards, size = rt_world_size(o->world);
-    return (int)(divide_up((int64_t)rank * shards, size));
+    return (int)divide_up((int64_t)rank * shards, size);
 }
 
 void rt_owners_shards(const RtOwners *o, int *first, int *count) {

@@ -193,7 +193,7 @@ static void run(Run *r, const char *folder) {
     PassOptions o = pass_options(&r->program->recipe, "cuda");
     o.storage = s->storage;
     o.level = s->level;
-    // Of a described GPU, so that small products are kernels too.
+    // For a described GPU small products are kernels, too.
     o.multiprocessors = GENERIC_MULTIPROCESSORS;
     r->plan = program_plan(r->program, &o);
     if (devices_open(r, folder, &why))
