@@ -81,23 +81,7 @@ batch=$(number max_batch)
 status 0 "" lenet.net --memory=4MiB --set shards=4 --set "batch=$batch"
 status 5 "would fit" lenet.net --memory=4MiB --set shards=4 \
     --set "batch=$((batch + 4))"
-# An evaluation that moves samples needs batches that divide the 10000 images.
-moved=$(mktemp --suffix=.net)
-trap 'rm -f "$json" "$moved"' EXIT
-cat >"$moved" <<'NET'
-model Moved(image: u8[N, 32, 32, 3]) -> f32[N, 10] {
-  x = image |> flatten |> linear(10)
-  x - concat([slice(x, batch, 1), slice(x, batch, 0, 1)], batch)
-}
-
-train Moved {
-  data      = cifar10("data")
-  batch     = 50, drop_last
-  epochs    = 1
-  loss      = mean(cross_entropy(output, label))
-  optimizer = sgd(lr=0.1)
-}
-NET
+moved=$SINTER_SOURCE/tests/tools/moved.net
 divides() {
     batch=$1 next=$2
     shift 2

@@ -24,21 +24,7 @@ expect_says "first.batch_norm_1.bias  f32\[8\]  gradient"
 expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
 
 # A batch that must be full is reduced to one that divides it.
-cat >full.net <<'END'
-model Net(image: u8[N, 32, 32, 3]) -> f32[N, 10] {
-  x = image |> flatten |> linear(10)
-  x - concat([slice(x, batch, 1), slice(x, batch, 0, 1)], batch)
-}
-
-train Net {
-  data      = cifar10("data")
-  batch     = 200, drop_last
-  epochs    = 1
-  loss      = mean(cross_entropy(output, label))
-  optimizer = sgd(lr=0.1)
-}
-END
-compare 0 full.net --steps=1
+compare 0 "$SINTER_SOURCE/tests/tools/moved.net" --set batch=200 --steps=1
 expect_says "batch 25 (reduced from 200"
 
 # In 16 bits, on both sides and on one.
