@@ -76,16 +76,21 @@ const Expr *index_name(Emit *e, const char *stem) {
     return x_name(e->a, arena_format(e->a, "%s%d", stem, ++e->num_indices));
 }
 
+// The name of an index, which is declared once in a scope.
 static const Expr *declared(Emit *e, Scope *s, const char *type,
                             const char *stem, const Expr *value) {
+    for (const Stmt *d = s->before.first; d != NULL; d = d->next)
+        if (d->kind == S_DECLARE && d->value != NULL &&
+            strcmp(d->type, type) == 0 && expr_equal(d->value, value))
+            return d->name;
     const Expr *name = index_name(e, stem);
-    CODE(e, &s->before, NO_NODE, arena_format(e->a, "const %s $ = $;", type),
-         name, value);
+    CODE(e, &s->before, NO_NODE, arena_format(e->a, "%s $ = $;", type), name,
+         value);
     return name;
 }
 
 const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value) {
-    return declared(e, s, "int", stem, value);
+    return declared(e, s, "const int", stem, value);
 }
 
 static void require(Emit *e, const Expr **inside, const Expr *condition) {
@@ -241,7 +246,8 @@ static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     if (i == 0)
         return q;
     rest.is_identity = false;
-    const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
+    const char *number =
+        type_count(&from) > INT32_MAX ? "const size_t" : "const int";
     const Expr *element = index_offset(e, rest);
     if (element->kind != X_NAME && element->kind != X_NUMBER)
         element = declared(e, s, number, "i", element);

@@ -1,7 +1,9 @@
 // Legalization: rewrites operations that neither a kernel nor a library has.
 //
 // A kernel iterates over rows by columns, so it reduces along rows, columns or
-// everything.  Any other reduction becomes one for each run of
+// everything.  A reduction of the first axis and others, as for the statistics
+// of ghost batches, is along the columns of its transposed operand, which a
+// kernel reads in place.  Any other reduction becomes one for each run of
 // neighbouring axes, the last run first.  A run between kept axes is a window
 // that covers all of it: the sum over the pixels of each image is avg_pool
 // times their number.
@@ -91,6 +93,35 @@ static NodeId variance(Graph *g, NodeId x, unsigned reduced, double count) {
     return graph_op2(g, OP_mul, over_axes(g, OP_sum, square, reduced), each);
 }
 
+// Whether the first axis is reduced and the last is kept.
+static bool has_columns(Type t, unsigned reduced) {
+    int first = 0;
+    while (t.dim[first] == 1)
+        first++;
+    return reduced >> first & 1 && t.dim[t.rank - 1] > 1 &&
+           !(reduced >> (t.rank - 1) & 1);
+}
+
+// Reduces along columns: the reduced axes are rows, the others are columns.
+static NodeId over_rows(Graph *g, Op op, NodeId x, unsigned reduced) {
+    Type t = *g->node[x].type;
+    int64_t order[MAX_RANK], rows = 1, columns = 1;
+    int count = 0;
+    for (int i = 0; i < t.rank; i++)
+        if (reduced >> i & 1) {
+            order[count++] = i;
+            rows *= t.dim[i];
+        }
+    for (int i = 0; i < t.rank; i++)
+        if (!(reduced >> i & 1)) {
+            order[count++] = i;
+            columns *= t.dim[i];
+        }
+    x = graph_reshape(g, graph_transpose(g, x, order), 2,
+                      (int64_t[]){rows, columns});
+    return graph_reduce(g, op, x, 1, (int64_t[]){0});
+}
+
 static NodeId settle(Graph *g, const Node *n, NodeId x) {
     const Attr *axes = node_attr(n, ATTR_axes);
     double count =
@@ -99,8 +130,12 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
     for (int i = 0; i < axes->count; i++)
         reduced |= 1u << axes->ints[i];
     x = graph_cast(g, x, F32);
-    NodeId y = n->op == OP_var ? variance(g, x, reduced, count)
-                               : over_axes(g, n->op, x, reduced);
+    NodeId y;
+    if (has_columns(*g->node[x].type, reduced))
+        y = over_rows(g, n->op, x, reduced);
+    else
+        y = n->op == OP_var ? variance(g, x, reduced, count)
+                            : over_axes(g, n->op, x, reduced);
     y = graph_reshape(g, y, n->type->rank, n->type->dim);
     return graph_cast(g, y, n->type->dtype);
 }

@@ -58,17 +58,15 @@ KERNEL(256, 2) k01_abs(
             int u9[VW];
             draw_lanes(u9, VW, v0, 7, v1, i1);
             float out11[VW];
-            const int i2 = (size_t)i * 8 + c;
             float out14[VW];
-            const int i3 = (size_t)i * 8 + c;
             float out17[VW];
             LANES_DO(k, VW) {
                 const float v11 = -fraction(u9[k]);
                 out11[k] = v11;
-                const float v12 = draw_one(v0, 9, v1, i2 + k + 3);
+                const float v12 = draw_one(v0, 9, v1, i1 + k + 3);
                 const float v14 = expf(v12);
                 out14[k] = v14;
-                const float v15 = uniform(v0, 7, v1, i3 + k);
+                const float v15 = uniform(v0, 7, v1, i1 + k);
                 const float v17 = v15 <= 0 ? 0 - v15 : v15;
                 out17[k] = v17;
             }

@@ -86,20 +86,16 @@ KERNEL(256, 2) k01_cast(
             float v0[VW];
             load_act(v0, p0 + (((size_t)n * 4 + i1) * 6 + i2) * 16 + c, VW);
             const float v45 = 1.0f - v39;
-            const int i3 = clamp(v30, 4);
             const int v40 = v37;
-            const int i4 = clamp(v40, 6);
+            const int i3 = clamp(v40, 6);
             float v0_1[VW];
-            load_act(v0_1, p0 + (((size_t)n * 4 + i3) * 6 + i4) * 16 + c, VW);
+            load_act(v0_1, p0 + (((size_t)n * 4 + i1) * 6 + i3) * 16 + c, VW);
             const int v29 = v26;
-            const int i5 = clamp(v29, 4);
-            const int i6 = clamp(v41, 6);
+            const int i4 = clamp(v29, 4);
             float v0_2[VW];
-            load_act(v0_2, p0 + (((size_t)n * 4 + i5) * 6 + i6) * 16 + c, VW);
-            const int i7 = clamp(v29, 4);
-            const int i8 = clamp(v40, 6);
+            load_act(v0_2, p0 + (((size_t)n * 4 + i4) * 6 + i2) * 16 + c, VW);
             float v0_3[VW];
-            load_act(v0_3, p0 + (((size_t)n * 4 + i7) * 6 + i8) * 16 + c, VW);
+            load_act(v0_3, p0 + (((size_t)n * 4 + i4) * 6 + i3) * 16 + c, VW);
             const float v54 = 1.0f - v28;
             float out58[VW];
             LANES_DO(k, VW) {
