@@ -378,13 +378,18 @@ static void take_tensors(Emit *e, Entry *to) {
 }
 
 // The loop over the elements of a chunk, with the statements before and after.
-static Block loop_of(Emit *e, Scope *entry, Scope *s, bool single) {
-    Block b = entry->before;
-    CODE(e, &b, NO_NODE,
-         single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
-                : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
-                  "{ ~ }",
-         scope_close(e, s));
+static Block loop_of(Emit *e, Scope *entry, Scope *s, bool single,
+                     int64_t elements) {
+    enum { FEW = 3 * 1024 }; // elements, of which a GPU's block has three turns
+    Block b = entry->before, turn = *scope_close(e, s);
+    const char *text =
+        single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
+        : elements > FEW && pair_turns(e->a, &turn)
+            ? "for (int i = lo + threadIdx.x * VW; i < hi; i += 2 * NT * VW) "
+              "{ ~ }"
+            : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
+              "{ ~ }";
+    CODE(e, &b, NO_NODE, text, &turn);
     block_append(&b, &entry->after);
     return b;
 }
@@ -437,7 +442,7 @@ static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
     Scope *s = scope_new(e, entry, IN_LOOP, e->vw);
     for (int i = 0; i < count; i++)
         perform(e, entry, s, task[i], p);
-    to->body = loop_of(e, entry, s, single);
+    to->body = loop_of(e, entry, s, single, to->elements);
     to->number = e->constant;
     to->num_numbers = e->num_constants;
     take_tensors(e, to);

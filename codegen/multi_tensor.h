@@ -41,6 +41,12 @@ void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase);
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
 
+// ---- multi_tensor_pairs.c ----
+
+// Makes two turns of a loop over elements i < hi a pair, if they are
+// assignments of vectors.
+bool pair_turns(Arena *a, Block *turn);
+
 // ---- multi_tensor_slice.c ----
 
 // Whether a slice must be read one element at a time.

@@ -150,6 +150,5 @@ void emit_update(Emit *e, Block *b) {
             block_append(b, &own);
     }
     e->grid[HOST_PLAN] = grid_within(most, e->group->grid[HOST_PLAN]);
-    e->grid[DEVICE_PLAN] = grid_within(device_spread(e->device, most),
-                                       e->group->grid[DEVICE_PLAN]);
+    e->grid[DEVICE_PLAN] = grid_within(most, e->group->grid[DEVICE_PLAN]);
 }

@@ -72,14 +72,17 @@ static int flight_of(const Instruction *code, int count, int times) {
     return most;
 }
 
-// The instructions in front of the first fence, behind which the last block
-// adds what others computed.
-static int main_part(const Instruction *code, int count) {
-    int i = 0;
-    while (i < count && operation(&code[i]) != FENCE &&
-           operation(&code[i]) != ATOMIC)
-        i++;
-    return i;
+// The instructions in front of a fence, behind which the last block adds what
+// others computed: of a kernel of many phases the last one, else the first.
+static int main_part(const Instruction *code, int count, bool phased) {
+    int end = count;
+    for (int i = 0; i < count; i++) {
+        bool fences =
+            operation(&code[i]) == FENCE || operation(&code[i]) == ATOMIC;
+        if (fences && (phased || end == count))
+            end = i;
+    }
+    return end;
 }
 
 static int body_bytes(const Instruction *code, int count) {
@@ -91,10 +94,10 @@ static int body_bytes(const Instruction *code, int count) {
 
 // Measures the innermost loop that loads the most bytes, or the whole kernel if
 // it has no loop.
-int bytes_in_flight(const char *text, int count, int arch) {
+int bytes_in_flight(const char *text, int count, int arch, bool phased) {
     Instruction *code = memory_get((size_t)count * sizeof *code);
     memcpy(code, text, (size_t)count * sizeof *code);
-    count = main_part(code, count);
+    count = main_part(code, count, phased);
     int first = 0, length = count, most = 0, inner = -1;
     for (int i = 0; i < count; i++) {
         int body = jump_back(&code[i], i, arch), from = i - body + 1;

@@ -108,9 +108,9 @@ static void code_read(const Work *w, const Model *m, const char *cubin) {
         if (k == NULL)
             continue;
         k->instructions = (int)(section[i].sh_size / 16);
-        k->in_flight =
-            bytes_in_flight(cubin + section[i].sh_offset, k->instructions,
-                            atoi(w->arch + strlen("sm_")));
+        k->in_flight = bytes_in_flight(
+            cubin + section[i].sh_offset, k->instructions,
+            atoi(w->arch + strlen("sm_")), strstr(k->text, "PHASED(") != NULL);
     }
 }
 

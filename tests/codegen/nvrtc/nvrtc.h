@@ -83,8 +83,9 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 int accesses_narrow(Kernels *kernels);
 
 // flight.c: the bytes that a thread loads in its main loop before it waits,
-// from `count` instructions of machine code for compute capability arch.
-int bytes_in_flight(const char *text, int count, int arch);
+// from `count` instructions of machine code for compute capability arch.  A
+// phased kernel has barriers of its grid between its loops.
+int bytes_in_flight(const char *text, int count, int arch, bool phased);
 
 // known.c: takes from a file the facts of kernels that were compiled before,
 // and adds the others of this run that had no fault.

@@ -160,19 +160,23 @@ PHASED(256) k00_update(
                 float *const p_1 = (float *)(arena + entry.offset[0]);
                 act *const p_2 = (act *)(arena + entry.offset[1]);
                 const float v_4 = parts_sum(part + 531, 2, shared, NT);
-                for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
-                    float v_1[VW];
+                for (int i = lo + threadIdx.x * VW; i < hi; i += 2 * NT * VW) {
+                    const int next = i + NT * VW < hi ? i + NT * VW : i;
+                    float v_1[2 * VW];
                     load_f32(v_1, p_1 + i, VW);
-                    float v_2[VW];
+                    load_f32(v_1 + VW, p_1 + next, VW);
+                    float v_2[2 * VW];
                     load_act(v_2, p_2 + i, VW);
-                    float out_1_1[VW];
-                    LANES_DO(k, VW) {
+                    load_act(v_2 + VW, p_2 + next, VW);
+                    float out_1_1[2 * VW];
+                    LANES_DO(k, 2 * VW) {
                         const float v_3 = v_2[k] / v12;
                         const float v_6 = fma_of(v_3, -v_4, v_1[k]);
                         const float v_7 = v14 ? v_6 : v_1[k];
                         out_1_1[k] = v_7;
                     }
                     store_f32(p_1 + i, out_1_1, VW);
+                    store_f32(p_1 + next, out_1_1 + VW, VW);
                 }
                 break;
             }
