@@ -69,7 +69,7 @@ static bool fits(const KernelCost *k, int rows, int blocks) {
 // Whether a thread has a few rows; with fewer, pairs of them cost more than
 // they save.
 static bool has_pairs_of_rows(const Emit *e, int blocks) {
-    enum { LANES = 8, FEW = 4 };
+    enum { LANES = 8, FEW = 2 };
     return type_count(e->group->iteration_space) >=
            (int64_t)LANES * FEW * THREADS * blocks;
 }
@@ -120,10 +120,11 @@ static void divide_tail(Arena *a, const Block *b) {
     }
 }
 
-// The registers of two blocks bound a kernel that needs no more.  If it almost
-// does, and each multiprocessor has one block, they do not: it might spill.
+// The registers of two blocks bound a kernel that needs no more.  If each
+// multiprocessor has one block, and the compiler might need a third more than
+// the estimate, they do not: it might spill.
 static int least_blocks(const KernelCost *k, int most) {
-    int slack = most < 2 ? SLACK : 0;
+    int slack = most < 2 ? k->registers / 3 : 0;
     return k->registers + slack <= registers_within(2) ? 2 : 0;
 }
 

@@ -17,14 +17,6 @@
 // are resident.
 enum { RESIDENT = 4, RESIDENT_PHASED = 2, RESIDENT_ROWS = 8 };
 
-int64_t device_spread(const Graph *g, int64_t shares) {
-    enum { SHARES_OF_BLOCK = 4 };
-    int64_t few = shares / SHARES_OF_BLOCK;
-    if (shares <= g->multiprocessors)
-        return shares;
-    return few > g->multiprocessors ? few : g->multiprocessors;
-}
-
 int device_grid(const Graph *g) {
     return RESIDENT * g->multiprocessors;
 }
@@ -33,16 +25,15 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-// Blocks that keep the device busy.
-static int space_blocks(const Graph *g, const Type *space) {
-    int64_t vectors = divide_up(type_count(space), 8);
-    int64_t blocks = divide_up(vectors, BLOCK_THREADS);
-    return grid_within(device_spread(g, blocks), device_grid(g));
+// Blocks whose threads have one vector each.
+static int64_t vector_blocks(const Type *space) {
+    return divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
 }
 
 int space_grid(const Graph *g, const Type *space, bool host) {
-    int64_t rows = space_rows(space), blocks = space_blocks(g, space);
-    return host ? grid_within(rows, HOST_GRID) : grid_within(rows, blocks);
+    int64_t rows = space_rows(space), blocks = vector_blocks(space);
+    int most = host ? HOST_GRID : grid_within(blocks, device_grid(g));
+    return grid_within(rows, most);
 }
 
 // ---- reductions over blocks ----
@@ -110,6 +101,18 @@ static int team_of(int64_t chunks, int64_t numbers) {
     return fewer ? (int)team : 1;
 }
 
+// Blocks that leave partial sums: of one vector for each thread until every
+// multiprocessor has a block, then one block for each, until threads have four
+// vectors.
+static int64_t sum_blocks(const Graph *g, const Type *space) {
+    enum { VECTORS = 4 };
+    int64_t blocks = vector_blocks(space), all = g->multiprocessors;
+    int64_t few = blocks / VECTORS;
+    if (blocks > all)
+        blocks = few > all ? few : all;
+    return grid_within(blocks, device_grid(g));
+}
+
 // Blocks that reduce rows.  A thread with many sums over rows has the registers
 // of two resident blocks, and more would only leave more partial sums.
 static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
@@ -120,7 +123,7 @@ static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
 }
 
 Division space_division(const Graph *g, const Workspace *s) {
-    int64_t blocks = space_blocks(g, s->space);
+    int64_t blocks = sum_blocks(g, s->space);
     if (s->kind == GROUP_ROWS)
         blocks = row_blocks(g, s, blocks);
     if (!s->any)

@@ -237,13 +237,6 @@ enum { HOST_GRID = 64 };
 // four on a multiprocessor.
 int device_grid(const Graph *g);
 
-// Blocks on the device for a work of `shares` parts, each of which keeps the
-// threads of a block busy: a part each until every multiprocessor has a block,
-// then one block for each, until blocks have four parts.  A block loads the
-// factors of channels once for all of its parts, and fewer blocks leave fewer
-// partial sums.
-int64_t device_spread(const Graph *g, int64_t shares);
-
 // Blocks for a space, on the host or the device, whose columns are not divided.
 int space_grid(const Graph *g, const Type *space, bool host);
 
