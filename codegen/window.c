@@ -12,8 +12,8 @@
 typedef struct {
     int64_t rows, columns, stride[2], pad[2];
     bool disjoint; // windows do not overlap, and have no pads
-    bool covers;   // the windows cover all rows and columns
-    bool leaves;   // some windows extend past the image
+    bool covers_image; // the windows cover all rows and columns
+    bool crosses_edge; // some windows extend past the image
 } Pool;
 
 // `image` is the larger tensor, `pooled` has an element for each window.
@@ -26,11 +26,11 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
         .pad = {node_ints(d, ATTR_pad, 0, 0), node_ints(d, ATTR_pad, 2, 0)}};
     bool pads = w.pad[0] != 0 || w.pad[1] != 0;
     w.disjoint = w.rows <= w.stride[0] && w.columns <= w.stride[1] && !pads;
-    w.covers = pooled.dim[1] * w.stride[0] >= image.dim[1] &&
-               pooled.dim[2] * w.stride[1] >= image.dim[2];
-    w.leaves = pads ||
-               (pooled.dim[1] - 1) * w.stride[0] + w.rows > image.dim[1] ||
-               (pooled.dim[2] - 1) * w.stride[1] + w.columns > image.dim[2];
+    w.covers_image = pooled.dim[1] * w.stride[0] >= image.dim[1] &&
+                     pooled.dim[2] * w.stride[1] >= image.dim[2];
+    w.crosses_edge =
+        pads || (pooled.dim[1] - 1) * w.stride[0] + w.rows > image.dim[1] ||
+        (pooled.dim[2] - 1) * w.stride[1] + w.columns > image.dim[2];
     return w;
 }
 
@@ -92,7 +92,7 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
 // the first is used.
 static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
     enum { FEW = 4 };
-    if (!pool.leaves && pool.rows * pool.columns <= FEW) {
+    if (!pool.crosses_edge && pool.rows * pool.columns <= FEW) {
         CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r,
              x_size(e->a, pool.rows), w.q, x_size(e->a, pool.columns),
              scope_close(e, w.inner));
@@ -115,7 +115,7 @@ static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                                  v->q, w.pad[1]);
     at.dim[1] = image.dim[1];
     at.dim[2] = image.dim[2];
-    if (w.leaves)
+    if (w.crosses_edge)
         CODE(e, &v->inner->before, NO_NODE,
              "if ($ < 0 || $ >= $ || $ < 0 || $ >= $) continue;", at.index[1],
              at.index[1], x_number(e->a, image.dim[1]), at.index[2],
@@ -198,10 +198,11 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *here = EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
     for (int i = 0; i < 2; i++) {
         const Expr *wins =
-            i == 1     ? EXPR(e, "$ != $", x, x)
-            : w.leaves ? EXPR(e, "$ > $", x, most)
-                       : EXPR(e, "HOST_GPU($ > $, ($ + $ == 0) | ($ > $))", x,
-                              most, v.r, v.q, x, most);
+            i == 1 ? EXPR(e, "$ != $", x, x)
+            : w.crosses_edge
+                ? EXPR(e, "$ > $", x, most)
+                : EXPR(e, "HOST_GPU($ > $, ($ + $ == 0) | ($ > $))", x, most,
+                       v.r, v.q, x, most);
         if (where != NULL)
             CODE(e, b, index, "$ = $ ? $ : $;", where, wins, here, where);
         CODE(e, b, value, "$ = $ ? $ : $;", most, wins, x, most);
@@ -235,8 +236,8 @@ static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
 
 // Row h1 or column w1 of the windows, clamped to the last window.
 static const Expr *bounded(Emit *e, Pool w, const Expr *name, int64_t count) {
-    return w.covers ? name
-                    : EXPR(e, "clamp($, $)", name, x_number(e->a, count));
+    return w.covers_image ? name
+                          : EXPR(e, "clamp($, $)", name, x_number(e->a, count));
 }
 
 // The gradient of a pool: n at p, and the pooled gradient of p's windows.
@@ -277,7 +278,7 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
              "const int $ = ($ - $ * $) * $ + $ - $ * $;", tap, p.index[1], h,
              rows, x_size(e->a, w.columns), p.index[2], c, columns);
     const Expr *term = pool_grad_term(e, s, u.node, w, u.at, tap);
-    if (!w.covers)
+    if (!w.covers_image)
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", h, x_size(e->a, u.at.dim[1]),
                     c, x_size(e->a, u.at.dim[2]), term);
     if (w.rows < w.stride[0] || w.columns < w.stride[1])
@@ -374,7 +375,7 @@ void emit_window_grads(Emit *e, Scope *s, NodeId n, Index p) {
                     x_size(e->a, w.columns), v.q, term);
     else
         term = EXPR(e, "$ * $", term, share_of(e, w));
-    if (!w.covers)
+    if (!w.covers_image)
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", v.r, x_size(e->a, w.rows), v.q,
                     x_size(e->a, w.columns), term);
     Index at = p;
@@ -469,7 +470,7 @@ bool window_skips(const Emit *e, NodeId n) {
     case OP_max_pool:
     case OP_max_pool_index:
     case OP_avg_pool:
-        return pool_of(d, first, *d->type).leaves;
+        return pool_of(d, first, *d->type).crosses_edge;
     case OP_resize_grad:
         return !is_nearest(d);
     default:

@@ -28,7 +28,7 @@
 #define TABLE static __constant__ __align__(16) const
 #define LARGE_TABLE static __device__ __align__(16) const
 // A byte for each statistic, which the runtime sets.
-#define SQUARES(name, count)                                                   \
+#define DECLARE_FLAGS(name, count)                                             \
     extern "C" {                                                               \
     __constant__ unsigned char name[count];                                    \
     }

@@ -243,9 +243,9 @@ DEVICE float normal_cdf(float x) {
 // The variance of statistics in a program with SINTER_STATISTICS: a kernel's
 // result, or computed from a library's sum of squares.
 #ifdef SINTER_STATISTICS
-#ifdef SQUARES
+#ifdef DECLARE_FLAGS
 // Set before a step runs: 1 if a library call computes the statistics.
-SQUARES(sinter_squares, SINTER_STATISTICS)
+DECLARE_FLAGS(sinter_squares, SINTER_STATISTICS)
 DEVICE float variance_of(float stored, float sum, float share, int number) {
     const float mean = sum * share, spread = stored * share - mean * mean;
     return !sinter_squares[number] ? stored : spread < 0.0f ? 0.0f : spread;

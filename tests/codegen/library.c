@@ -104,7 +104,7 @@ void library_write(Arena *a, const char *folder, const char *name,
              "#define sinter_tiles %s_tiles\n"
              "#ifndef SINTER_SIMT // which watches all memory of kernels\n"
              "#define sinter_squares %s_squares\n"
-             "#define SQUARES(name, count) unsigned char name[count];\n"
+             "#define DECLARE_FLAGS(name, count) unsigned char name[count];\n"
              "#endif\n"
              "#include \"%s.c\"\n",
              name, name, name, name, name);

@@ -264,13 +264,14 @@ static void command_of(const Unit *u, char *to, size_t room) {
     }
     own_folder(own, sizeof own);
     compiler_command(compiler, sizeof compiler);
-    snprintf(to, room,
-             "%s %s '-DSQUARES(name,count)=unsigned char name[count];' %s -I. "
-             "-I'%s' -c unit.c -o unit.o && "
-             "cc -shared -Wl,-z,noexecstack unit.o %s -o unit.so "
-             "'%s/libsinter_double.so' -lm",
-             compiler, faithful, u->defines, DOUBLE_SOURCE,
-             DOUBLE_SOURCE "/tests/random/tcc/shared.s", own);
+    snprintf(
+        to, room,
+        "%s %s '-DDECLARE_FLAGS(name,count)=unsigned char name[count];' %s -I. "
+        "-I'%s' -c unit.c -o unit.o && "
+        "cc -shared -Wl,-z,noexecstack unit.o %s -o unit.so "
+        "'%s/libsinter_double.so' -lm",
+        compiler, faithful, u->defines, DOUBLE_SOURCE,
+        DOUBLE_SOURCE "/tests/random/tcc/shared.s", own);
 }
 
 void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes) {
