@@ -120,11 +120,11 @@ static void divide_tail(Arena *a, const Block *b) {
     }
 }
 
-// The registers of two blocks bound a kernel that needs no more.  If each
-// multiprocessor has one block, and the compiler might need a third more than
-// the estimate, they do not: it might spill.
+// The registers of two blocks bound a kernel that needs no more.  If it has few
+// blocks, and the compiler might need more than the estimate, they do not: it
+// might spill.
 static int least_blocks(const KernelCost *k, int most) {
-    int slack = most < 2 ? k->registers / 3 : 0;
+    int slack = most < 2 ? k->registers / 3 : most < MAX_BLOCKS ? SLACK : 0;
     return k->registers + slack <= registers_within(2) ? 2 : 0;
 }
 

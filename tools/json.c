@@ -2,6 +2,7 @@
 #include "tools/tools.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 // Each function NAME_end returns the end of a NAME, or NULL.
@@ -26,6 +27,23 @@ const char *json_string_end(const char *s) {
             return NULL;
     }
     return s + 1;
+}
+
+const char *json_string_read(Arena *a, const char *s) {
+    const char *end = json_string_end(s);
+    char *text = arena_alloc(a, (size_t)(end - s)), *at = text;
+    for (s++; s < end - 1; s++) {
+        unsigned code = (unsigned char)*s;
+        if (*s == '\\' && *++s == 'u') {
+            sscanf(s + 1, "%4x", &code);
+            s += 4;
+        } else if (code == '\\') {
+            code = *s == 'n' ? '\n' : *s == 't' ? '\t' : (unsigned char)*s;
+        }
+        *at++ = (char)code;
+    }
+    *at = 0;
+    return text;
 }
 
 static const char *digits_end(const char *s) {

@@ -2,6 +2,7 @@
 #include "base/exits.h"
 #include "passes/passes.h"
 #include "tools/export/operators.h"
+#include "tools/runs/runs.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -94,8 +95,31 @@ static int pytorch_export(Arena *a, const Arguments *arguments, const Export *x,
     return status;
 }
 
-int export_command(Arena *a, const Arguments *arguments) {
+// Adds the settings of the run that a file or folder belongs to, if the command
+// line has none.
+static bool settings_take(Arena *a, const char *weights, Arguments *to) {
+    const char *slash = strrchr(weights, '/');
+    const char *folder =
+        slash == NULL ? "."
+                      : arena_string(a, weights, (size_t)(slash - weights));
+    RunRecord run;
+    if (to->num_settings > 0 || (!run_read(a, weights, weights, &run) &&
+                                 !run_read(a, folder, folder, &run)))
+        return true;
+    const char *s = record_value(a, run.text, "set");
+    bool good = true;
+    for (s = s ? strchr(s, '"') : NULL; s != NULL && good; s = strchr(s, '"')) {
+        const char *key = json_string_read(a, s);
+        s = strchr(json_string_end(s), '"');
+        good = setting_add(to, (Setting){key, json_string_read(a, s)});
+        s = json_string_end(s);
+    }
+    return good;
+}
+
+int export_command(Arena *a, const Arguments *given) {
     Diagnostics diags = diag_new(a);
+    Arguments with_run = *given, *arguments = &with_run;
     int status;
     RtError e;
     int formats =
@@ -109,6 +133,8 @@ int export_command(Arena *a, const Arguments *arguments) {
                      : "a format: --onnx, --pytorch or --safetensors=pytorch");
         return EXIT_USAGE;
     }
+    if (!settings_take(a, arguments->weights, arguments))
+        return EXIT_USAGE;
     Program *p = model_load(a, arguments, &diags, &status);
     if (p == NULL)
         return status;
@@ -125,11 +151,12 @@ int export_command(Arena *a, const Arguments *arguments) {
     Operators all;
     const char *why = operators_of(a, &all, &x);
     if (why != NULL && all.lacks_weights)
-        complain(arguments,
-                 "%s: %s: give the --set of its run; a trainer's --init=FILE "
-                 "--map=MAP --init-only --out=RUN gives another program's "
-                 "weights the model's names",
-                 arguments->weights, why);
+        complain(
+            arguments,
+            "%s: %s: give the --set of its trainer; a trainer's --init=FILE "
+            "--map=MAP --init-only --out=RUN gives another program's "
+            "weights the model's names",
+            arguments->weights, why);
     else if (why != NULL)
         complain(arguments, "%s", why);
     status = why != NULL       ? all.lacks_weights ? EXIT_DATA : EXIT_MODEL

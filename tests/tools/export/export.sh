@@ -15,7 +15,8 @@ for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import torch' 2>/dev/null && torch=$candidate && break
 done
 
-# trained FILE.net SETTING...: some steps of it, in a folder of its name.
+# trained FILE.net SETTING...: some steps of it, in a folder of its name, whose
+# settings export takes from the run.
 trained() {
     model=$1 name=$(basename "$1" .net)
     shift
@@ -27,9 +28,9 @@ trained() {
     expect 0 "$SINTER" build "$model" "$@" -o "$name/trainer"
     expect 0 "$name/trainer" --data=synthetic:32 --steps=2 --out="$name/run" \
         --quiet
-    expect 0 "$SINTER" export "$model" "$@" --weights="$name/run" --onnx \
+    expect 0 "$SINTER" export "$model" --weights="$name/run" --onnx \
         -o "$name/model.onnx"
-    expect 0 "$SINTER" export "$model" "$@" --weights="$name/run" --pytorch \
+    expect 0 "$SINTER" export "$model" --weights="$name/run" --pytorch \
         -o "$name/model.py"
     all="${all:-} $name"
 }
