@@ -1,6 +1,6 @@
 // Accesses: how wide kernels load and store, from their PTX.  An address is
-// followed back to the parameter that it was computed from; in PTX a register
-// is written before it is read in the order of the text, loops included.
+// followed back to the parameter that it was computed from.  The text of a loop
+// may read a register before it writes it, so a kernel is read twice.
 #include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <stdio.h>
@@ -9,9 +9,13 @@
 
 typedef struct {
     Kernel *kernel;
-    int *parameter; // of a 64-bit register, plus 1
+    int *parameter; // of a 64-bit register, plus 1, or a table
     int count;
 } Origins;
+
+enum { TABLE = -1 }; // a variable of the program, such as cosf's
+
+static const char entry[] = ".visible .entry ";
 
 static int register_read(const char *s) {
     int number = 0;
@@ -47,19 +51,19 @@ static void access_add(Origins *o, const char *line, bool store) {
     const char *address = strchr(line, '[');
     int number = register_read(address ? address + 1 : NULL);
     int from = number > 0 ? *origin_of(o, number) : 0;
-    if (from == 0 || o->kernel == NULL || from > o->kernel->num_parameters)
+    if (from < 1 || o->kernel == NULL || from > o->kernel->num_parameters)
         return;
     Widths *w = &o->kernel->widths[from - 1];
     *(store ? &w->written : &w->read) |= access_width(line);
 }
 
-// Whether an access is of a parameter with RESTRICT.
+// Whether an access is of a parameter with RESTRICT, or a table.
 static bool is_restricted(Origins *o, const char *line) {
     const char *address = strchr(line, '[');
     int number = register_read(address ? address + 1 : NULL);
     int from = number > 0 ? *origin_of(o, number) : 0;
-    return from > 0 && from <= o->kernel->num_parameters &&
-           o->kernel->restricted[from - 1];
+    return from == TABLE || (from > 0 && from <= o->kernel->num_parameters &&
+                             o->kernel->restricted[from - 1]);
 }
 
 static void value_follow(Origins *o, const char *line) {
@@ -70,48 +74,69 @@ static void value_follow(Origins *o, const char *line) {
     int result = register_read(s);
     for (s = comma; (s = strstr(s, "%rd")) != NULL; s++) {
         int from = *origin_of(o, register_read(s));
-        if (from > 0) {
+        if (from != 0) {
             *origin_of(o, result) = from;
             return;
         }
     }
 }
 
-static void line_read(Origins *o, const char *line) {
-    line += strspn(line, " \t");
-    if (*line == '@')
-        line += strcspn(line, " \t"), line += strspn(line, " \t");
-    const char *parameter = strstr(line, "_param_");
-    if (strncmp(line, "ld.param.", 9) == 0 && parameter != NULL) {
-        int number = register_read(strstr(line, "%rd"));
-        if (number > 0)
-            *origin_of(o, number) = atoi(parameter + 7) + 1;
-    } else if (strncmp(line, "ld.global", 9) == 0) {
+static void access_read(Origins *o, const char *line) {
+    if (strncmp(line, "ld.global", 9) == 0) {
         if (o->kernel != NULL && strncmp(line, "ld.global.nc", 12) == 0 &&
             !is_restricted(o, line))
             o->kernel->stale = true;
         access_add(o, line, false);
     } else if (strncmp(line, "st.global", 9) == 0) {
         access_add(o, line, true);
-    } else if (strncmp(line, "ld.", 3) != 0) {
+    }
+}
+
+static void origin_read(Origins *o, const char *line) {
+    const char *parameter = strstr(line, "_param_");
+    int number = register_read(strstr(line, "%rd"));
+    char symbol[2];
+    if (strncmp(line, "ld.param.", 9) == 0 && parameter != NULL) {
+        if (number > 0)
+            *origin_of(o, number) = atoi(parameter + 7) + 1;
+    } else if (sscanf(line, "mov.u64 %%rd%d, %1[A-Za-z_]", &number, symbol) ==
+               2) {
+        *origin_of(o, number) = TABLE;
+    } else if (strncmp(line, "ld.", 3) != 0 &&
+               strncmp(line, "st.global", 9) != 0) {
         value_follow(o, line);
     }
 }
 
-void accesses_read(const Kernels *kernels, const Model *model, char *ptx) {
-    Origins o = {0};
-    char *rest = NULL;
-    for (char *line = strtok_r(ptx, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        char name[LONGEST_NAME + 1];
-        const char *entry = strstr(line, ".entry ");
-        if (entry && sscanf(entry, ".entry %255[A-Za-z0-9_]", name) == 1) {
-            free(o.parameter);
-            o = (Origins){.kernel = kernel_find(kernels, model, name)};
-        }
-        line_read(&o, line);
+// Calls read with each line of a kernel, without its predicate; returns the
+// text of the next one, or NULL.
+static const char *kernel_read(Origins *o, const char *text,
+                               void (*read)(Origins *o, const char *line)) {
+    char line[1024];
+    const char *at = strchr(text, '\n');
+    for (; at != NULL; at = strchr(at, '\n')) {
+        at += strspn(at, " \t\n");
+        if (strncmp(at, entry, strlen(entry)) == 0)
+            return at;
+        if (*at == '@')
+            at += strcspn(at, " \t"), at += strspn(at, " \t");
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        read(o, line);
     }
-    free(o.parameter);
+    return NULL;
+}
+
+void accesses_read(const Kernels *kernels, const Model *model,
+                   const char *ptx) {
+    for (const char *text = strstr(ptx, entry); text != NULL;) {
+        char name[LONGEST_NAME + 1];
+        Origins o = {0};
+        if (sscanf(text + strlen(entry), "%255[A-Za-z0-9_]", name) == 1)
+            o.kernel = kernel_find(kernels, model, name);
+        kernel_read(&o, text, origin_read);
+        text = kernel_read(&o, text, access_read);
+        free(o.parameter);
+    }
 }
 
 // ---- what may be narrower than 16 bytes ----

@@ -76,7 +76,7 @@ Kernel *kernel_find(const Kernels *kernels, const Model *model,
 size_t kernel_body(const Kernel *k);
 
 // accesses.c: the widths of what the PTX of a unit loads and stores.
-void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
+void accesses_read(const Kernels *kernels, const Model *model, const char *ptx);
 
 // The number of accesses of tensors with rows that are narrower than 16 bytes
 // without one of the reasons that accesses.c lists; prints each.
