@@ -188,13 +188,16 @@ static bool has_vector(const Kernel *k, const char *name) {
 
 // The reasons for less than 16 bytes: there are no 16 bytes of eight lanes of
 // bytes or bits; no vector of 16 bytes divides the columns, or the distances
-// from which neighbouring columns are read; or it is one element for a whole
-// row or for all lanes.
+// from which neighbouring columns are read; it is one element for a whole row or
+// for all lanes; or the compiler moves the load of a lane to a branch that needs
+// it, beside others of 16 bytes.
 static bool is_excused(const Kernel *k, int parameter) {
     const char *type = k->type[parameter], *name = k->name_of[parameter];
     int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k);
-    int narrow =
-        (k->widths[parameter].read | k->widths[parameter].written) & 15;
+    int widths = k->widths[parameter].read | k->widths[parameter].written;
+    int narrow = widths & 15;
+    if (widths & 16 && k->widths[parameter].written == 0 && lanes * width > 16)
+        return true;
     if (narrow == 0 || strcmp(type, "u8") == 0)
         return true;
     if (lanes > 0 && lanes * width < 16 && has_vector(k, name))
