@@ -60,6 +60,7 @@ typedef struct Kernel {
     const char *heading;       // comment above the kernel
     struct Tree *tree;         // see kernel/tree.h; NULL for a call
     KernelCost cost;           // on a GPU
+    double row_instructions;   // of a thread of one block, which has all rows
     Numbers numbers;           // empty until deduplicate.c compares the kernel
     struct Kernel *first;      // the first launch with its text; NULL before
     struct SizedKernel *sized; // of the first: see kernel/sizes.h

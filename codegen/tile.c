@@ -124,11 +124,7 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
 }
 
 double tile_instructions(const Kernel *k, const Type *elements) {
-    double sum = 0;
-    for (int i = 0; i < NUM_ISSUES; i++)
-        sum += k->cost.issue[i];
-    return sum * BLOCK_THREADS * k->grid[DEVICE_PLAN] /
-           (double)type_count(elements);
+    return k->row_instructions * BLOCK_THREADS / (double)type_count(elements);
 }
 
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
