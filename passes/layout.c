@@ -6,9 +6,10 @@
 //              every operand and result of a contraction is a multiple of 8:
 //              tensor cores load 16 bytes at once.
 //
-// Operands are padded with zeros, results are sliced.  An axis of a weight that
-// meets a padded one is padded too.  Groups of channels stay as they are, and
-// so does everything in f32.
+// Operands are padded with zeros, results are sliced; a contraction of a result
+// reads it in front of its slice.  An axis of a weight that meets a padded one
+// is padded too.  Groups of channels stay as they are, and so does everything
+// in f32.
 #include "passes/passes.h"
 
 enum { MULTIPLE = 8 };
