@@ -339,11 +339,14 @@ static void add_variants(Search *s) {
     }
 }
 
-// Where all others spill: the fewest elements of operands for a thread.
+// Where all others spill: the fewest elements of operands for a thread, and of
+// the result.
 static void add_last(Search *s) {
     const TileConfig first = s->config[0];
     if (s->count < TILE_CANDIDATES)
         add(s, (TileSizes){first.rows, first.columns, 16, 8});
+    if (s->count < TILE_CANDIDATES)
+        add(s, (TileSizes){32, first.columns, 16, 4});
 }
 
 // By insertion: equally fast ones stay in the order of the table.
