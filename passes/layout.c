@@ -6,10 +6,9 @@
 //              every operand and result of a contraction is a multiple of 8:
 //              tensor cores load 16 bytes at once.
 //
-// Operands are padded with zeros, results are sliced; a contraction of a result
-// reads it in front of its slice.  An axis of a weight that meets a padded one
-// is padded too.  Groups of channels stay as they are, and so does everything
-// in f32.
+// Operands are padded with zeros, results are sliced.  An axis of a weight that
+// meets a padded one is padded too.  Groups of channels stay as they are, and
+// so does everything in f32.
 #include "passes/passes.h"
 
 enum { MULTIPLE = 8 };
@@ -106,23 +105,10 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
     n->num_attrs = count;
 }
 
-// Operand a with zeros at the ends of its axes.  The result of a contraction,
-// which `of` is, has them in front of its slice.
-static NodeId padded(Graph *g, NodeId a, const Node *of, const int64_t *by) {
-    const Node *d = &g->node[a];
-    Type wide = *d->type;
-    for (int i = 0; i < wide.rank; i++)
-        wide.dim[i] += by[i];
-    bool has_zeros = op_info[of->op].traits & CONTRACTS && d->op == OP_slice &&
-                     !node_int(of, ATTR_accumulate, 0) &&
-                     type_is(g->node[d->arg[0]].type, &wide);
-    return has_zeros ? d->arg[0] : graph_pad(g, a, none, by);
-}
-
-static NodeId add_padded(Graph *g, Node n, Parts *p, const Node *const *of) {
+static NodeId add_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
-        p->arg[i] = padded(g, p->arg[i], of[i], by.arg[i]);
+        p->arg[i] = graph_pad(g, p->arg[i], none, by.arg[i]);
     Type wide = *n.type;
     for (int i = 0; i < wide.rank; i++)
         wide.dim[i] += by.result[i];
@@ -130,14 +116,12 @@ static NodeId add_padded(Graph *g, Node n, Parts *p, const Node *const *of) {
     return graph_slice(g, graph_add(g, n), none, by.result);
 }
 
-static NodeId add_contraction(Graph *g, const Graph *old, Node n,
-                              const NodeId *now) {
-    const Node *of[] = {&old->node[n.arg[0]], &old->node[n.arg[1]]};
+static NodeId add_contraction(Graph *g, Node n, const NodeId *now) {
     Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
         untranspose(g, &n, &p);
-    return wants_padding(&n) ? add_padded(g, n, &p, of) : graph_add(g, n);
+    return wants_padding(&n) ? add_padded(g, n, &p) : graph_add(g, n);
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
@@ -147,7 +131,7 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
         bool contracts = op_info[g->node[n].op].traits & CONTRACTS;
-        now[n] = contracts ? add_contraction(out, g, g->node[n], now)
+        now[n] = contracts ? add_contraction(out, g->node[n], now)
                            : graph_copy(out, g, n, now);
     }
     return out;

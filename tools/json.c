@@ -29,21 +29,37 @@ const char *json_string_end(const char *s) {
     return s + 1;
 }
 
+// The character of an escape that begins behind the backslash.
+static uint32_t escaped(const char *s) {
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *control = strchr(from, *s);
+    unsigned code = (unsigned char)*s;
+    if (*s == 'u')
+        sscanf(s + 1, "%4x", &code);
+    return control != NULL ? (uint32_t)to[control - from] : code;
+}
+
 const char *json_string_read(Arena *a, const char *s) {
     const char *end = json_string_end(s);
-    char *text = arena_alloc(a, (size_t)(end - s)), *at = text;
+    if (end == NULL)
+        return NULL;
+    Text t = text_new(a);
     for (s++; s < end - 1; s++) {
-        unsigned code = (unsigned char)*s;
-        if (*s == '\\' && *++s == 'u') {
-            sscanf(s + 1, "%4x", &code);
-            s += 4;
-        } else if (code == '\\') {
-            code = *s == 'n' ? '\n' : *s == 't' ? '\t' : (unsigned char)*s;
+        if (*s != '\\') {
+            text_bytes(&t, s, 1);
+            continue;
         }
-        *at++ = (char)code;
+        uint32_t code = escaped(++s);
+        s += *s == 'u' ? 4 : 0;
+        if (code >= 0x800)
+            text_add(&t, "%c%c%c", 0xe0 | code >> 12, 0x80 | (code >> 6 & 63),
+                     0x80 | (code & 63));
+        else if (code >= 0x80)
+            text_add(&t, "%c%c", 0xc0 | code >> 6, 0x80 | (code & 63));
+        else
+            text_add(&t, "%c", code);
     }
-    *at = 0;
-    return text;
+    return text_string(&t);
 }
 
 static const char *digits_end(const char *s) {

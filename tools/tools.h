@@ -247,7 +247,7 @@ void kernels_add(Arena *a, Text *t, const Graph *g, bool ir);
 // The end of the string that begins at s; NULL: none begins there.
 const char *json_string_end(const char *s);
 
-// The characters of a string that json_escape wrote.
+// The characters of the string that begins at s; NULL: none begins there.
 const char *json_string_read(Arena *a, const char *s);
 
 // Whether the text is exactly one JSON object.

@@ -95,8 +95,28 @@ static int pytorch_export(Arena *a, const Arguments *arguments, const Export *x,
     return status;
 }
 
-// Adds the settings of the run that a file or folder belongs to, if the command
-// line has none.
+// Adds the pairs of strings of an object, as settings.json has them.
+static bool pairs_add(Arena *a, const char *object, Arguments *to) {
+    const char *s = object + 1;
+    bool good = *object == '{';
+    while (good && *s == '"') {
+        const char *key = json_string_read(a, s), *end = json_string_end(s);
+        const char *value =
+            strncmp(end, ": ", 2) == 0 ? json_string_read(a, end + 2) : NULL;
+        good = value != NULL && setting_add(to, (Setting){key, value});
+        s = good ? json_string_end(end + 2) : s;
+        s += strncmp(s, ", ", 2) == 0 ? 2 : 0;
+    }
+    return good && strcmp(s, "}") == 0;
+}
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+// Adds the settings of the run of this model that a file or folder belongs to,
+// if the command line has none.
 static bool settings_take(Arena *a, const char *weights, Arguments *to) {
     const char *slash = strrchr(weights, '/');
     const char *folder =
@@ -106,15 +126,15 @@ static bool settings_take(Arena *a, const char *weights, Arguments *to) {
     if (to->num_settings > 0 || (!run_read(a, weights, weights, &run) &&
                                  !run_read(a, folder, folder, &run)))
         return true;
-    const char *s = record_value(a, run.text, "set");
-    bool good = true;
-    for (s = s ? strchr(s, '"') : NULL; s != NULL && good; s = strchr(s, '"')) {
-        const char *key = json_string_read(a, s);
-        s = strchr(json_string_end(s), '"');
-        good = setting_add(to, (Setting){key, json_string_read(a, s)});
-        s = json_string_end(s);
-    }
-    return good;
+    const char *set = record_value(a, run.text, "set");
+    const char *file = record_value(a, run.text, "file");
+    file = file != NULL ? json_string_read(a, file) : NULL;
+    if (file == NULL || strcmp(file, name_of(to->operand[0])) != 0 ||
+        set == NULL || pairs_add(a, set, to))
+        return true;
+    complain(to, "%s: the settings of its run cannot be read: give --set",
+             weights);
+    return false;
 }
 
 int export_command(Arena *a, const Arguments *given) {
@@ -153,7 +173,7 @@ int export_command(Arena *a, const Arguments *given) {
     if (why != NULL && all.lacks_weights)
         complain(
             arguments,
-            "%s: %s: give the --set of its trainer; a trainer's --init=FILE "
+            "%s: %s: give all --set of its trainer; a trainer's --init=FILE "
             "--map=MAP --init-only --out=RUN gives another program's "
             "weights the model's names",
             arguments->weights, why);

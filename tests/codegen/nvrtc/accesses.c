@@ -13,7 +13,7 @@ typedef struct {
     int count;
 } Origins;
 
-enum { TABLE = -1 }; // a variable of the program, such as cosf's
+enum { TABLE = -1 }; // of a function of CUDA's, such as cosf
 
 static const char entry[] = ".visible .entry ";
 
@@ -95,12 +95,11 @@ static void access_read(Origins *o, const char *line) {
 static void origin_read(Origins *o, const char *line) {
     const char *parameter = strstr(line, "_param_");
     int number = register_read(strstr(line, "%rd"));
-    char symbol[2];
     if (strncmp(line, "ld.param.", 9) == 0 && parameter != NULL) {
         if (number > 0)
             *origin_of(o, number) = atoi(parameter + 7) + 1;
-    } else if (sscanf(line, "mov.u64 %%rd%d, %1[A-Za-z_]", &number, symbol) ==
-               2) {
+    } else if (number > 0 && strncmp(line, "mov.u64", 7) == 0 &&
+               strstr(line, ", __cudart_") != NULL) {
         *origin_of(o, number) = TABLE;
     } else if (strncmp(line, "ld.", 3) != 0 &&
                strncmp(line, "st.global", 9) != 0) {
@@ -188,9 +187,9 @@ static bool has_vector(const Kernel *k, const char *name) {
 
 // The reasons for less than 16 bytes: there are no 16 bytes of eight lanes of
 // bytes or bits; no vector of 16 bytes divides the columns, or the distances
-// from which neighbouring columns are read; it is one element for a whole row or
-// for all lanes; or the compiler moves the load of a lane to a branch that needs
-// it, beside others of 16 bytes.
+// from which neighbouring columns are read; it is one element for a whole row
+// or for all lanes; or the compiler reads some lanes apart, beside others of 16
+// bytes.
 static bool is_excused(const Kernel *k, int parameter) {
     const char *type = k->type[parameter], *name = k->name_of[parameter];
     int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k);
