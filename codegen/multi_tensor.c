@@ -492,6 +492,7 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
             own++;
         write_entry(e, kernel, &task[i], own, entry);
         all.chunks += chunk_count(entry->elements);
+        all.elements += entry->elements;
     }
     e->local = NULL;
     return all;

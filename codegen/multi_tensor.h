@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     Entry *entry;
     int count;
-    int64_t chunks;
+    int64_t chunks, elements; // of all entries
     const char *suffix; // of the names of its tables
 } Entries;
 

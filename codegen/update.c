@@ -111,7 +111,7 @@ static void emit_results(Emit *e, Scope *kernel, Block *b) {
 
 // ---- phases ----
 
-static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
+static Entries emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     Block loop = {NULL, NULL}, scalars = {NULL, NULL};
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     e->num_values = 0;
@@ -127,21 +127,31 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     block_append(b, scope_close(e, kernel));
     block_append(b, &loop);
     block_append(b, &scalars);
-    return entries.chunks;
+    return entries;
+}
+
+// One block for each multiprocessor, and more if they have two whole chunks
+// each.
+static int64_t device_blocks(const Emit *e, int64_t chunks, int64_t elements) {
+    int64_t blocks = elements / (2 * CHUNK_ELEMENTS);
+    if (blocks < e->device->multiprocessors)
+        blocks = e->device->multiprocessors;
+    return blocks < chunks ? blocks : chunks;
 }
 
 void emit_update(Emit *e, Block *b) {
     NodeId *root = entry_roots(e);
     int phases = e->group->phases;
-    int64_t most = 0;
+    int64_t chunks = 0, elements = 0; // of the largest phase
     CODE(e, b, NO_NODE, "enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };");
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "SHARED float shared[NT];");
     emit_pointers(e, b);
     for (int phase = 0; phase < phases; phase++) {
         Block own = {NULL, NULL};
-        int64_t parts = emit_phase(e, &own, root, phase);
-        most = parts > most ? parts : most;
+        Entries entries = emit_phase(e, &own, root, phase);
+        chunks = entries.chunks > chunks ? entries.chunks : chunks;
+        elements = entries.elements > elements ? entries.elements : elements;
         if (phase > 0)
             CODE(e, b, NO_NODE, "GRID_BARRIER(counter + 1);");
         if (phases > 1)
@@ -149,6 +159,7 @@ void emit_update(Emit *e, Block *b) {
         else
             block_append(b, &own);
     }
-    e->grid[HOST_PLAN] = grid_within(most, e->group->grid[HOST_PLAN]);
-    e->grid[DEVICE_PLAN] = grid_within(most, e->group->grid[DEVICE_PLAN]);
+    e->grid[HOST_PLAN] = grid_within(chunks, e->group->grid[HOST_PLAN]);
+    e->grid[DEVICE_PLAN] = grid_within(device_blocks(e, chunks, elements),
+                                       e->group->grid[DEVICE_PLAN]);
 }

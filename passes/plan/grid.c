@@ -11,11 +11,11 @@
 #include <math.h>
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
-// launch to be resident, so PHASED kernels are compiled for two.  A row's
-// threads wait for each other at its reductions, so rows without sums over
-// blocks get as many blocks as have threads; the runtime launches those that
-// are resident.
-enum { RESIDENT = 4, RESIDENT_PHASED = 2, RESIDENT_ROWS = 8 };
+// launch to be resident, so PHASED kernels are compiled for two.  Those of many
+// tensors load two turns at once, and need no more.  A row's threads wait for
+// each other at its reductions, so rows without sums over blocks get as many
+// blocks as have threads; the runtime launches those that are resident.
+enum { RESIDENT = 4, RESIDENT_MULTI_TENSOR = 2, RESIDENT_ROWS = 8 };
 
 int device_grid(const Graph *g) {
     return RESIDENT * g->multiprocessors;
@@ -25,15 +25,21 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-// Blocks whose threads have one vector each.
-static int64_t vector_blocks(const Type *space) {
-    return divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
+// Blocks whose threads have one vector each until every multiprocessor has a
+// block, then one block for each, until threads have so many vectors.  A block
+// loads the factors of channels once for all of its rows.
+static int vector_blocks(const Graph *g, const Type *space, int vectors) {
+    int64_t blocks = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
+    int64_t all = g->multiprocessors, few = blocks / vectors;
+    if (blocks > all)
+        blocks = few > all ? few : all;
+    return grid_within(blocks, device_grid(g));
 }
 
 int space_grid(const Graph *g, const Type *space, bool host) {
-    int64_t rows = space_rows(space), blocks = vector_blocks(space);
-    int most = host ? HOST_GRID : grid_within(blocks, device_grid(g));
-    return grid_within(rows, most);
+    enum { VECTORS = 2 };
+    int most = host ? HOST_GRID : vector_blocks(g, space, VECTORS);
+    return grid_within(space_rows(space), most);
 }
 
 // ---- reductions over blocks ----
@@ -101,18 +107,6 @@ static int team_of(int64_t chunks, int64_t numbers) {
     return fewer ? (int)team : 1;
 }
 
-// Blocks that leave partial sums: of one vector for each thread until every
-// multiprocessor has a block, then one block for each, until threads have four
-// vectors.
-static int64_t sum_blocks(const Graph *g, const Type *space) {
-    enum { VECTORS = 4 };
-    int64_t blocks = vector_blocks(space), all = g->multiprocessors;
-    int64_t few = blocks / VECTORS;
-    if (blocks > all)
-        blocks = few > all ? few : all;
-    return grid_within(blocks, device_grid(g));
-}
-
 // Blocks that reduce rows.  A thread with many sums over rows has the registers
 // of two resident blocks, and more would only leave more partial sums.
 static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
@@ -123,7 +117,8 @@ static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
 }
 
 Division space_division(const Graph *g, const Workspace *s) {
-    int64_t blocks = sum_blocks(g, s->space);
+    enum { VECTORS = 4 }; // fewer blocks leave fewer partial sums
+    int64_t blocks = vector_blocks(g, s->space, VECTORS);
     if (s->kind == GROUP_ROWS)
         blocks = row_blocks(g, s, blocks);
     if (!s->any)
@@ -148,8 +143,7 @@ void group_grid(const Graph *g, Group *group) {
         return;
     if (group_is_multi_tensor(group->kind)) {
         *host = HOST_GRID;
-        *device = group->phases > 1 ? RESIDENT_PHASED * g->multiprocessors
-                                    : device_grid(g);
+        *device = RESIDENT_MULTI_TENSOR * g->multiprocessors;
         return;
     }
     *host = space_grid(g, group->iteration_space, true);
