@@ -13,7 +13,7 @@ typedef struct {
     int count;
 } Origins;
 
-enum { TABLE = -1 }; // of a function of CUDA's, such as cosf
+enum { TABLE = -1 }; // of a kernel, or of a function of CUDA's such as cosf
 
 static const char entry[] = ".visible .entry ";
 
@@ -99,7 +99,7 @@ static void origin_read(Origins *o, const char *line) {
         if (number > 0)
             *origin_of(o, number) = atoi(parameter + 7) + 1;
     } else if (number > 0 && strncmp(line, "mov.u64", 7) == 0 &&
-               strstr(line, ", __cudart_") != NULL) {
+               (strstr(line, ", __cudart_") || strstr(line, "_table"))) {
         *origin_of(o, number) = TABLE;
     } else if (strncmp(line, "ld.", 3) != 0 &&
                strncmp(line, "st.global", 9) != 0) {
