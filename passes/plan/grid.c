@@ -11,10 +11,10 @@
 #include <math.h>
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
-// launch to be resident, so PHASED kernels are compiled for two.  Those of many
-// tensors load two turns at once, and need no more.  A row's threads wait for
-// each other at its reductions, so rows without sums over blocks get as many
-// blocks as have threads; the runtime launches those that are resident.
+// launch to be resident, so PHASED kernels are compiled for two.  Kernels of
+// many tensors load two turns at once, and need no more.  A row's threads wait
+// for each other at its reductions, so rows without sums over blocks get as
+// many blocks as have threads; the runtime launches those that are resident.
 enum { RESIDENT = 4, RESIDENT_MULTI_TENSOR = 2, RESIDENT_ROWS = 8 };
 
 int device_grid(const Graph *g) {
