@@ -20,7 +20,8 @@
 #include <type_traits>
 #include <utility>
 
-#define __tile__
+// Texts of one program may differ in act, so each has functions of its own.
+#define __tile__ static
 #define __tile_global__
 
 namespace cuda::tiles {
