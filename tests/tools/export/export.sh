@@ -126,7 +126,11 @@ expect 2 "$SINTER" export mlp.net --weights=mlp/run --safetensors=jax
 expect 3 "$SINTER" export mlp.net --onnx --weights=nothing
 expect_says "cannot open nothing"
 expect 3 "$SINTER" export mlp.net --set width=50 --onnx --weights=mlp/run
-expect_says "mlp/run: it has no tensor linear_1.weight of shape .*50.*: give the"
+expect_says "mlp/run: it has no tensor linear_1.weight of shape .*50.*: give all"
+cp -r mlp/run unreadable
+sed -i 's/"set": {.*}/"set": {"width": 24}/' unreadable/settings.json
+expect 2 "$SINTER" export mlp.net --onnx --weights=unreadable
+expect_says "unreadable: the settings of its run cannot be read: give --set"
 expect 2 "$SINTER" export mlp.net --onnx --weights=mlp/run -o mlp.net
 expect 74 "$SINTER" export mlp.net --onnx --weights=mlp/run -o nowhere/m.onnx
 if [ -z "${torch:-}" ]; then
