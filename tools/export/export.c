@@ -110,11 +110,6 @@ static bool pairs_add(Arena *a, const char *object, Arguments *to) {
     return good && strcmp(s, "}") == 0;
 }
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 // Adds the settings of the run of this model that a file or folder belongs to,
 // if the command line has none.
 static bool settings_take(Arena *a, const char *weights, Arguments *to) {
@@ -129,7 +124,8 @@ static bool settings_take(Arena *a, const char *weights, Arguments *to) {
     const char *set = record_value(a, run.text, "set");
     const char *file = record_value(a, run.text, "file");
     file = file != NULL ? json_string_read(a, file) : NULL;
-    if (file == NULL || strcmp(file, name_of(to->operand[0])) != 0 ||
+    if (file == NULL ||
+        strcmp(stem_of(a, file), stem_of(a, to->operand[0])) != 0 ||
         set == NULL || pairs_add(a, set, to))
         return true;
     complain(to, "%s: the settings of its run cannot be read: give --set",
