@@ -23,7 +23,7 @@ void codegen_graphs(const Plan *plan, Text *t) {
     Arena *scratch = arena_new();
     for (int i = 0; i < plan->num_steps; i++) {
         const Step *s = &plan->step[i];
-        if (s->kind < STEP_TRAIN || s->kind > STEP_GATHER)
+        if (s->kind < STEP_TRAIN || s->kind > STEP_ACCUMULATE)
             continue;
         Graph bare = graph_bare(scratch, s->graph);
         graph_print(t, &bare);

@@ -264,14 +264,19 @@ void stored_write(Writer *w, Text *t, int which) {
 }
 
 void step_table_write(const Writer *w, Text *t, int which) {
-    static const char *const kind[] = {
-        [STEP_COLLECT] = "RT_COLLECT",   [STEP_INIT] = "RT_INIT",
-        [STEP_DERIVE] = "RT_DERIVE",     [STEP_TRAIN] = "RT_TRAIN",
-        [STEP_OPTIMIZE] = "RT_OPTIMIZE", [STEP_APPLY] = "RT_APPLY",
-        [STEP_GATHER] = "RT_GATHER",     [STEP_GRADIENTS] = "RT_GRADIENTS",
-        [STEP_AVERAGE] = "RT_AVERAGE",   [STEP_PREPARE] = "RT_PREPARE",
-        [STEP_EVAL] = "RT_EVAL",         [STEP_PREDICT] = "RT_PREDICT",
-        [STEP_DECODE] = "RT_DECODE"};
+    static const char *const kind[] = {[STEP_COLLECT] = "RT_COLLECT",
+                                       [STEP_INIT] = "RT_INIT",
+                                       [STEP_DERIVE] = "RT_DERIVE",
+                                       [STEP_TRAIN] = "RT_TRAIN",
+                                       [STEP_OPTIMIZE] = "RT_OPTIMIZE",
+                                       [STEP_APPLY] = "RT_APPLY",
+                                       [STEP_ACCUMULATE] = "RT_ACCUMULATE",
+                                       [STEP_GRADIENTS] = "RT_GRADIENTS",
+                                       [STEP_AVERAGE] = "RT_AVERAGE",
+                                       [STEP_PREPARE] = "RT_PREPARE",
+                                       [STEP_EVAL] = "RT_EVAL",
+                                       [STEP_PREDICT] = "RT_PREDICT",
+                                       [STEP_DECODE] = "RT_DECODE"};
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {

@@ -243,7 +243,8 @@ void step_write(const Writer *w, Text *t, const PlannedStep *s) {
              s->name, s->name);
     int phase = NO_PHASE;
     const char *layer = NULL;
-    bool trains = s->step->kind >= STEP_TRAIN && s->step->kind <= STEP_GATHER;
+    bool trains =
+        s->step->kind >= STEP_TRAIN && s->step->kind <= STEP_ACCUMULATE;
     for (int k = 0; k < x.num_repeats; k++) {
         const Repeat *r = &x.repeat[k];
         int now = phase_after(phase, s->graph, s->kernel[r->first].group);

@@ -28,7 +28,7 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
     for (int i = 0; i < p->num_stages; i++)
         add(step, count, STEP_TRAIN, i, p->stage[i].train);
     for (int i = 0; i < p->num_stages; i++)
-        add(step, count, STEP_GATHER, i, p->stage[i].gather);
+        add(step, count, STEP_ACCUMULATE, i, p->stage[i].accumulate);
     add(step, count, STEP_AVERAGE, 0, p->average);
     add(step, count, STEP_EVAL, 0, p->eval);
     add(step, count, STEP_PREDICT, 0, p->predict);
@@ -102,7 +102,7 @@ int step_runs(const Recipe *r, const Step *s) {
     case STEP_OPTIMIZE:
     case STEP_APPLY:
         return 1;
-    case STEP_GATHER:
+    case STEP_ACCUMULATE:
         return r->accumulate - 1;
     default:
         return 0;

@@ -130,8 +130,8 @@ typedef struct {
 typedef struct {
     Time from;     // when it begins; count 0 for the first
     Graph *train;  // one step, up to the loss, its metrics and optimizer nodes
-    Graph *gather; // NULL, or a step that only adds its gradients up: it runs
-                   // for all but the last batch of an update
+    Graph *accumulate; // NULL, or a step that only adds its gradients up: it
+                       // runs for all but the last batch of an update
 } Stage;
 
 // A file that a model imports, and its name in the origins of lines.
@@ -198,7 +198,7 @@ typedef enum {
     STEP_TRAIN,    // with shards, only a shard's terms of the sums over them
     STEP_OPTIMIZE, // the update of an optimizer shard, before STEP_APPLY
     STEP_APPLY,    // with shards, the rest of STEP_TRAIN
-    STEP_GATHER,
+    STEP_ACCUMULATE,
     STEP_GRADIENTS, // of a batch, as outputs; changes no state
     STEP_AVERAGE,
     STEP_PREPARE, // before an evaluation, values that its batches share
@@ -211,7 +211,7 @@ typedef struct {
     StepKind kind;
     int stage;        // of TRAIN to GRADIENTS, from 0
     int shard;        // of OPTIMIZE, from 0
-    const char *name; // collect, init, derive, train, train_2, gather, ...;
+    const char *name; // collect, init, derive, train, train_2, accumulate, ...;
                       // the graph's own, each another
     Graph *graph;
     const struct GraphPlan *plan; // of a final graph: passes/plan/plan.h

@@ -253,7 +253,7 @@ typedef struct {
 Cost graph_cost(const GraphPlan *p);
 
 // The cost of an update, with all batches of `accumulate`: all but the last
-// only gather gradients.  False: the numbers overflow.
+// only accumulate gradients.  False: the numbers overflow.
 bool update_cost(const Program *p, const Plan *plan, Cost *cost);
 
 // The least arena that a plan of these launches in this order can have: all

@@ -287,7 +287,7 @@ typedef enum {
     RT_TRAIN,
     RT_OPTIMIZE,
     RT_APPLY,
-    RT_GATHER,
+    RT_ACCUMULATE,
     RT_GRADIENTS,
     RT_AVERAGE,
     RT_PREPARE,

@@ -345,7 +345,8 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
 
 // Steps beside training and evaluation, or several of them.
 static bool has_more_steps(const Program *p) {
-    return p->num_stages > 1 || p->stage[0].gather || p->average || p->collect;
+    return p->num_stages > 1 || p->stage[0].accumulate || p->average ||
+           p->collect;
 }
 
 static int64_t step_launches(const Plan *plan, const Step *step,

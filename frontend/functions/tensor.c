@@ -139,7 +139,7 @@ NodeId run_node(Expansion *e, RunState s) {
         [RUN_EPOCH_STEPS] = {"run.epoch_steps", STATE_RUN},
         [RUN_SEED] = {"run.seed", STATE_RUN},
         [RUN_SHARDS] = {"run.shards", STATE_RUN},
-        [RUN_ACCUMULATED] = {"run.gathered", STATE_GRADIENT},
+        [RUN_ACCUMULATED] = {"run.accumulated", STATE_GRADIENT},
         [RUN_UPDATES] = {"run.updates", STATE_OPTIMIZER},
     };
     if (e->run[s] == NO_NODE)

@@ -70,7 +70,7 @@ static void use_accumulated(Expansion *e) {
 
 static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
                                int stage) {
-    begin_copy(e, t, f, "gather", stage);
+    begin_copy(e, t, f, "accumulate", stage);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
         if (is_frozen(e, t, p, stage))
@@ -92,7 +92,7 @@ static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
         return false;
     stage->train = e->graph;
     if (e->recipe.accumulate > 1 && e->recipe.shards == 0)
-        stage->gather = accumulate_graph(e, t, f, i);
+        stage->accumulate = accumulate_graph(e, t, f, i);
     return true;
 }
 

@@ -15,8 +15,8 @@ typedef struct {
 } Search;
 
 bool step_merges(StepKind kind) {
-    return (kind >= STEP_TRAIN && kind <= STEP_GATHER) || kind == STEP_EVAL ||
-           kind == STEP_PREDICT || kind == STEP_DECODE;
+    return (kind >= STEP_TRAIN && kind <= STEP_ACCUMULATE) ||
+           kind == STEP_EVAL || kind == STEP_PREDICT || kind == STEP_DECODE;
 }
 
 int merged_barrier_counter(const Graph *g) {

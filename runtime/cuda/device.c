@@ -304,7 +304,7 @@ static void close_cuda(RtDevice *d) {
 
 static bool open_graph(RtCuda *c, RtStepGraph *g, const RtStep *step,
                        RtError *e) {
-    bool trains = (step->kind >= RT_TRAIN && step->kind <= RT_GATHER) ||
+    bool trains = (step->kind >= RT_TRAIN && step->kind <= RT_ACCUMULATE) ||
                   step->kind == RT_AVERAGE;
     int events = trains && !c->plan->unmarked
                      ? step->num_launches + EVENTS_BESIDE_LAUNCHES

@@ -670,7 +670,7 @@ static bool train_batches(RtInstance *m, const void *const *data, int64_t count,
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
         bool ends = first + m->trainer->batch >= count;
         Batch b = {data, first, valid_of(m, count - first), 0, 0};
-        if (!train_batch(m, ends ? RT_TRAIN : RT_GATHER, stage, &b))
+        if (!train_batch(m, ends ? RT_TRAIN : RT_ACCUMULATE, stage, &b))
             return false;
     }
     return true;

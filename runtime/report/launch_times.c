@@ -14,7 +14,7 @@ static bool holds(const RtStep *s, const RtLaunch *launch) {
 static bool is_training(const RtPlan *plan, const RtSpan *span) {
     for (int i = 0; span->launches > 0 && i < plan->num_steps; i++) {
         const RtStep *s = &plan->step[i];
-        bool trains = (s->kind >= RT_TRAIN && s->kind <= RT_GATHER) ||
+        bool trains = (s->kind >= RT_TRAIN && s->kind <= RT_ACCUMULATE) ||
                       s->kind == RT_AVERAGE;
         if (trains && s->launch != NULL && holds(s, span->launch))
             return true;

@@ -122,7 +122,7 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, bool more,
 // All batches of an update but the last only accumulate gradients.
 static bool take_batches(RtSession *s, int stage, int64_t count, RtError *e) {
     for (int64_t i = 0; i + 1 < count; i++)
-        if (!take_batch(s, RT_GATHER, stage, true, e))
+        if (!take_batch(s, RT_ACCUMULATE, stage, true, e))
             return false;
     return take_batch(s, RT_TRAIN, stage, false, e);
 }

@@ -151,14 +151,14 @@ END_TEST
 // Its only batch, or the last; the others gather what is no update.
 static Program program_of(Graph *train, Graph *gather, int accumulate,
                           Stage *stage) {
-    *stage = (Stage){.train = train, .gather = gather};
+    *stage = (Stage){.train = train, .accumulate = gather};
     return (Program){
         .recipe.accumulate = accumulate, .stage = stage, .num_stages = 1};
 }
 
 START_TEST(an_update_is_all_of_its_batches) {
     static const char gathering[] =
-        "graph gather (primitive, typed, grouped; act = f16) {\n"
+        "graph accumulate (primitive, typed, grouped; act = f16) {\n"
         "%0 = input {name = \"a\"} : f32[4,5]\n"
         "%1 = input {name = \"b\"} : f32[5,7]\n"
         "%2 = matmul %0, %1 : f32[4,7] !g0\n}\n";
@@ -166,7 +166,7 @@ START_TEST(an_update_is_all_of_its_batches) {
     Graph *train = graph_from(a, step), *gather = graph_from(a, gathering);
     Step steps[] = {
         {.kind = STEP_TRAIN, .plan = graph_plan(train, false, a)},
-        {.kind = STEP_GATHER, .plan = graph_plan(gather, false, a)}};
+        {.kind = STEP_ACCUMULATE, .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
     Cost last = graph_cost(steps[0].plan), each = graph_cost(steps[1].plan);
     Cost all;
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(what_cannot_be_counted_is_said) {
     static const char huge[] =
-        "graph gather (primitive, typed, grouped; act = f16) {\n"
+        "graph accumulate (primitive, typed, grouped; act = f16) {\n"
         "%0 = input {name = \"a\"} : f32[200000,200000]\n"
         "%1 = input {name = \"b\"} : f32[200000,200000]\n"
         "%2 = matmul %0, %1 : f32[200000,200000] !g0\n}\n";
@@ -194,7 +194,7 @@ START_TEST(what_cannot_be_counted_is_said) {
     Graph *train = graph_from(a, step), *gather = graph_from(a, huge);
     Step steps[] = {
         {.kind = STEP_TRAIN, .plan = graph_plan(train, false, a)},
-        {.kind = STEP_GATHER, .plan = graph_plan(gather, false, a)}};
+        {.kind = STEP_ACCUMULATE, .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
     Stage stage;
     Cost cost;

@@ -157,7 +157,7 @@ START_TEST(a_merged_launch_is_cut_at_a_long_kernel) {
 END_TEST
 
 START_TEST(steps_that_run_once_are_not_joined) {
-    ck_assert(step_merges(STEP_TRAIN) && step_merges(STEP_GATHER));
+    ck_assert(step_merges(STEP_TRAIN) && step_merges(STEP_ACCUMULATE));
     ck_assert(step_merges(STEP_EVAL));
     ck_assert(!step_merges(STEP_INIT) && !step_merges(STEP_PREPARE));
 }

@@ -389,7 +389,7 @@ static bool has_third(const Drawn *d) {
 }
 
 static bool has_gathering(const Drawn *d) {
-    return has_step(d, STEP_GATHER, 0);
+    return has_step(d, STEP_ACCUMULATE, 0);
 }
 
 static bool has_average(const Drawn *d) {

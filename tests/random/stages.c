@@ -149,7 +149,7 @@ Program *stages_program(Arena *a, const Graph *g, const Setup *s) {
         stage[i].train = train_graph(a, g, s, i);
         if (!trains || waits || !s->gathers)
             continue;
-        stage[i].gather = gather_graph(a, stage[i].train, i);
+        stage[i].accumulate = gather_graph(a, stage[i].train, i);
         use_gathered(stage[i].train);
     }
     p->stage = stage;

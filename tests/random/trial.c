@@ -131,8 +131,9 @@ static Plan *plan_with(Trial *t, const PassOptions *o) {
     for (int i = 0; i < p->num_stages; i++) {
         stage[i] = p->stage[i];
         stage[i].train = run_before(stage[i].train, o, t->setup.before);
-        if (stage[i].gather != NULL)
-            stage[i].gather = run_before(stage[i].gather, o, t->setup.before);
+        if (stage[i].accumulate != NULL)
+            stage[i].accumulate =
+                run_before(stage[i].accumulate, o, t->setup.before);
     }
     p->stage = stage;
     t->program = p;
@@ -295,7 +296,7 @@ static const Step *find_turns(const Program *p, const Setup *s, Arena *a,
     Step *step = program_steps(p, a, &steps);
     *count = 0;
     for (int i = 0; i < steps; i++)
-        if (step[i].kind == STEP_TRAIN || step[i].kind == STEP_GATHER ||
+        if (step[i].kind == STEP_TRAIN || step[i].kind == STEP_ACCUMULATE ||
             (step[i].kind == STEP_AVERAGE && !program_averages_each_step(p)) ||
             (step[i].kind == STEP_EVAL && s->evaluates))
             step[(*count)++] = step[i];

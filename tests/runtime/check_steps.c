@@ -292,7 +292,7 @@ END_TEST
 START_TEST(an_update_takes_several_batches) {
     Course c;
     course_begin(&c);
-    add(&c, RT_GATHER, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, gather);
     c.trainer.accumulate = 4;
     c.trainer.length = (RtTime){26, RT_STEPS};
     c.trainer.checkpoint_every.count = 0;
@@ -312,7 +312,7 @@ END_TEST
 START_TEST(drop_last_drops_incomplete_updates) {
     Course c;
     course_begin(&c);
-    add(&c, RT_GATHER, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, gather);
     c.trainer.accumulate = 4;
     c.trainer.drop_last = true;
     c.trainer.length = (RtTime){1, RT_EPOCHS};
@@ -329,7 +329,7 @@ END_TEST
 START_TEST(a_stopped_run_gathers_the_same_batches) {
     Course c;
     course_begin(&c);
-    add(&c, RT_GATHER, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, gather);
     c.trainer.accumulate = 3;
     c.trainer.length = (RtTime){38, RT_STEPS};
     ck_assert_int_eq(RUN(&c.trainer, "--out=a"), 0);

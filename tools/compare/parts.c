@@ -118,8 +118,9 @@ bool part_remove(Program *p, Part part) {
     for (int i = 0; i < p->num_stages; i++) {
         stage[i] = p->stage[i];
         stage[i].train = graph_without(p->stage[i].train, part, &removed);
-        if (p->stage[i].gather != NULL)
-            stage[i].gather = graph_without(p->stage[i].gather, part, &removed);
+        if (p->stage[i].accumulate != NULL)
+            stage[i].accumulate =
+                graph_without(p->stage[i].accumulate, part, &removed);
     }
     p->stage = stage;
     return removed > 0;

@@ -8,7 +8,7 @@
 
 // Two graphs; queries are about the second: two kernels and the update.
 static const char text[] =
-    "graph gather {\n"
+    "graph accumulate {\n"
     "  %0 = input {name = \"image\"} : f32[9]\n"
     "}\n"
     "graph train (grouped) {\n"

@@ -193,7 +193,7 @@ step = {step["name"]: step for step in check["steps"]}
 for key, of_step in ("flops_step", "flops"), ("launches", "launches"):
     batches = step["train"][of_step]
     if n > 1:
-        batches += (n - 1) * step["gather"][of_step]
+        batches += (n - 1) * step["accumulate"][of_step]
     assert check[key] == batches, (n, key)
 flops, unit = re.search(r"^flops  +(\S+) ([kMG]) per step$", text, re.M).groups()
 assert flops == f"{check['flops_step'] / {'k': 1e3, 'M': 1e6, 'G': 1e9}[unit]:.1f}"
