@@ -1,5 +1,6 @@
-// Kernel names: k03_batch_norm_relu_grad__layer1 is launch 3 of the program and
-// computes the backward pass of batch_norm and relu in layer1.  The first words
+// Kernel names: k03_batch_norm_relu_grad__layer1 is launch 3, counted over all
+// graphs of the program, and computes the backward pass of batch_norm and relu
+// in layer1.  Equal kernels have the name of the first one.  The first words
 // are functions of the model file, the last its layer whose values are stored.
 // The name of a library call begins with c, that of a merged launch with m.
 

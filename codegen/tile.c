@@ -116,8 +116,8 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
             text_add(&t, "// prologue of %s: %s\n", i == 0 ? "a" : "b",
                      l->kernel[k].name);
     }
-    if (f->kernel >= 0)
-        text_add(&t, "// epilogue: %s\n", l->kernel[f->kernel].name);
+    if (f->epilogue >= 0)
+        text_add(&t, "// epilogue: %s\n", l->kernel[f->epilogue].name);
     if (f->pool >= 0)
         text_add(&t, "// pool: %s\n", l->kernel[f->pool].name);
     return text_string(&t);
@@ -135,7 +135,7 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     *s = (TileSchedule){.act = g->act,
                         .space = tile_space(g, n),
                         .epilogue =
-                            f->kernel < 0 ? NULL : &l->kernel[f->kernel]};
+                            f->epilogue < 0 ? NULL : &l->kernel[f->epilogue]};
     s->name = arena_format(a, "t%s", call->name + 1);
     s->heading = heading_of(l, f, a);
     schedule(s, g, &g->node[n]);
@@ -147,7 +147,7 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
                 &l->kernel[f->prologue[i]], g->node[operand].type);
         }
     tile_epilogue(s, l, f, a);
-    const int epilogue[] = {f->kernel, f->pool};
+    const int epilogue[] = {f->epilogue, f->pool};
     for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++)
         if (epilogue[i] >= 0)
             s->instructions +=
@@ -237,7 +237,7 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
              "     .num_configs = %d, .call = %s, .step = %d, .launch = %d, "
              ".number = %d",
              equal->name, host ? number : config, config, equal->num_configs,
-             f->call < 0 ? "-1" : s->kernel[f->call].name, step, f->kernel,
+             f->call < 0 ? "-1" : s->kernel[f->call].name, step, f->epilogue,
              k->number);
     if (k->num_reads > 0)
         text_add(rows, ",\n     .args = %d, .arg = (const size_t[]){",

@@ -14,8 +14,8 @@ typedef struct {
     int rows, columns, depth, warps;
 } TileSizes;
 
-// How rows of the first operand are read: as a matrix, or gathered for an
-// implicit product of matrices.  A tap is a filter position.
+// How rows of the first operand are read: as a matrix, or gathered (implicit
+// GEMM).  A tap is a filter position.
 typedef enum {
     MATRIX_ROWS,  // as tiles of a matrix
     WINDOW_TAPS,  // gathered, with a loop over taps and blocks of channels
@@ -177,7 +177,8 @@ const Expr *tile_parameter(TileValues *v, NodeId n);
 // first.
 const Expr *tile_bits(TileValues *v, NodeId n, const Expr *offset,
                       const Expr *mask);
-// The extents of n in a space, of the values of which are one matrix.
+// Whether n has the rows and the columns of one matrix of a space, or one value
+// for all of them.
 void tile_extents_in(const TileValues *v, const TileSpace *s, NodeId n,
                      bool whole[2]);
 // Extents as template arguments: "BM, 1".

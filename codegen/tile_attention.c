@@ -555,7 +555,7 @@ static TileKernel kernel_of(TileAttention *t, Part part, const char *name,
 TileKernel tile_attention(const Launches *l, const TileFusion *f,
                           const TileModels *models, Arena *a) {
     const Graph *g = l->plan->graph;
-    const Kernel *kernel = &l->kernel[f->kernel];
+    const Kernel *kernel = &l->kernel[f->epilogue];
     const Node *d = &g->node[group_first(g, kernel->group, ATTENDS)];
     TileAttention t = {.a = a,
                        .l = l,

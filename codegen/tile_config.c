@@ -41,7 +41,7 @@ static const Generation generations[] = {
       {128, 64, 32, 8}, {64, 64, 64, 8}, {64, 64, 32, 4}, {64, 32, 64, 4},
       {32, 64, 64, 4}},
      {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
-    // The same, with sums in tensor memory.
+    // 228 KiB, and tcgen05.mma, with accumulators in tensor memory.
     {100,
      {{128, 256, 64, 8}, {128, 128, 64, 8}, {128, 128, 32, 8}, {128, 64, 32, 8},
       {64, 128, 64, 8}, {64, 64, 64, 8}, {64, 64, 32, 4}, {64, 32, 64, 4},
@@ -103,7 +103,7 @@ static int choose_columns(const TileSchedule *s, int least, int most) {
 
 // Cuts a tile to the extents of the problem; a smaller one has fewer warps.
 static TileSizes cut(const TileSchedule *s, TileSizes tile) {
-    enum { LEAST_ROWS = 32, LEAST = 16, FLAT = 32, FEW = 64 * 64, WARPS = 4 };
+    enum { LEAST_ROWS = 32, LEAST = 16, FLAT = 32, SMALL = 64 * 64 };
     TileSizes size = tile;
     size.rows = power_for(s->cover.rows, LEAST_ROWS, tile.rows);
     size.columns = choose_columns(s, LEAST, tile.columns);
@@ -111,8 +111,8 @@ static TileSizes cut(const TileSchedule *s, TileSizes tile) {
     if (s->load == WINDOW_FLAT && size.depth > FLAT)
         size.depth = FLAT;
     if ((size.rows != tile.rows || size.columns != tile.columns) &&
-        size.rows * size.columns <= FEW)
-        size.warps = WARPS;
+        size.rows * size.columns <= SMALL)
+        size.warps = 4;
     return size;
 }
 
@@ -327,12 +327,12 @@ static void add(Search *s, TileSizes size) {
 // Small problems cut the table's tiles to few: others differ in warps and
 // depth.
 static void add_variants(Search *s) {
-    enum { FEW = 4, LEAST = 16, WARPS = 4 + 8 };
+    enum { FEW = 4, LEAST = 16 };
     const TileConfig first = s->config[0];
     for (int i = 1; i < FEW && s->count < FEW; i++) {
         TileSizes size = {first.rows, first.columns, first.depth, first.warps};
         if (i % 2 == 1)
-            size.warps = WARPS - size.warps;
+            size.warps = size.warps == 4 ? 8 : 4;
         if (i >= 2 && size.depth > LEAST)
             size.depth /= 2;
         add(s, size);

@@ -263,11 +263,11 @@ static void build_statements(TileValues *v, const Launches *l,
         const Expr *stored =
             tile_declare(v, v->call, tile_call_with(v, "to_act", acc));
         store_result(v, stored);
-        if (f->kernel >= 0 || f->pool >= 0)
+        if (f->epilogue >= 0 || f->pool >= 0)
             v->value[v->call] =
                 tile_declare(v, v->call, tile_call_with(v, "to_float", stored));
     }
-    const Group *group = f->kernel >= 0 ? v->kernel->group : NULL;
+    const Group *group = f->epilogue >= 0 ? v->kernel->group : NULL;
     for (int i = 0; group != NULL && i < group->num_outputs; i++)
         store_output(v, group->output[i]);
     if (f->pool >= 0) // last: it takes most registers

@@ -185,7 +185,7 @@ struct Node {
     const NodeId *arg;
     const Attr *attr; // in order of key
     Origin from;
-    int group;      // the kernel it belongs to, -1 before fuse
+    int group;      // its kernel or library call; -1: none, or before fuse
     Reason why;     // fuse decided to store it, for this reason
     int64_t offset; // bytes into the arena of tensors, else -1: not stored
 };

@@ -1,7 +1,7 @@
 // Conv-backward reductions: computes the gradient of a bias before a
 // convolution in the convolution's weight-gradient call.
 //
-//   requires   Operations are primitive and have no types yet.
+//   requires   Operations are primitive, and no precision is assigned.
 //   preserves  Every value stays the same, up to the order of summation.
 //   result     If one sum over rows is the only use of a convolution's data
 //              gradient, the weight-gradient call computes the sum, and the

@@ -1,7 +1,7 @@
 // Direct convolution: expands convolutions with few products per output and no
 // trained parameter before them.
 //
-//   requires   Operations are primitive and have no types yet.
+//   requires   Operations are primitive, and no precision is assigned.
 //   preserves  Every value stays the same.
 //   result     A sum of products replaces such a convolution.
 //

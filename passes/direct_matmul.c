@@ -1,6 +1,6 @@
 // Direct products: expands matrix products of few multiplications.
 //
-//   requires   Operations are primitive and have no types yet.
+//   requires   Operations are primitive, and no precision is assigned.
 //   preserves  Every value stays the same, up to the order of summation.
 //   result     A chain of products of few terms, or a sum over rows of [M,N,K],
 //              replaces such a product.
@@ -16,8 +16,8 @@
 #include "passes/passes.h"
 
 // A kernel that reads both factors of each multiplication from a cache takes
-// about as long as a launch.  Operands of 16 bits are left to tensor cores, and
-// a processor, for which no GPU is described, takes longer than a call does.
+// about as long as a launch.  Operands of 16 bits are left to tensor cores.  On
+// the host, for which no GPU is described, a kernel takes longer than a call.
 enum { MAX_PRODUCTS = 1 << 20, MAX_TERMS = 12 };
 
 static int64_t terms_of(const Graph *g, const Node *d) {

@@ -243,7 +243,7 @@ static const char *check_forks(const Replay *r, int k) {
 static const char *check_prologues(const Replay *r, int k) {
     for (int i = 0; i < r->tiles.count; i++) {
         const TileFusion *f = &r->tiles.fusion[i];
-        if (k != (f->kernel >= 0 ? f->kernel : f->call))
+        if (k != (f->epilogue >= 0 ? f->epilogue : f->call))
             continue;
         for (int o = 0; o < TILE_OPERANDS; o++) {
             const Group *group =

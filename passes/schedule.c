@@ -162,37 +162,37 @@ static int *order(Schedule *s, Arena *scratch) {
     return result;
 }
 
-// When each node is placed: leaves first, a group's nodes in its turn, a view
+// When each node is placed: leaves first, a group's nodes in its order, a view
 // right after its operand, outputs last.
-static int *turns(const Schedule *s, const int *order, Arena *scratch) {
+static int *places_of(const Schedule *s, const int *order, Arena *scratch) {
     const Graph *g = s->g;
-    int *turn = ARENA_ARRAY(scratch, g->count, int);
+    int *place = ARENA_ARRAY(scratch, g->count, int);
     int *rank = ARENA_ARRAY(scratch, (size_t)s->count + 1, int);
     for (int i = 0; i < s->count; i++)
         rank[order[i]] = i + 1;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         if (s->owner[n] >= 0)
-            turn[n] = rank[s->owner[n]];
+            place[n] = rank[s->owner[n]];
         else if (d->op == OP_output)
-            turn[n] = s->count + 1;
+            place[n] = s->count + 1;
         else
-            turn[n] = d->num_args ? turn[d->arg[0]] : 0;
+            place[n] = d->num_args ? place[d->arg[0]] : 0;
     }
-    return turn;
+    return place;
 }
 
-// The nodes sorted by turn; those of one turn stay in order.
-static NodeId *by_turn(const Schedule *s, const int *turn, Arena *scratch) {
+// The nodes sorted by place; those of one place stay in order.
+static NodeId *by_place(const Schedule *s, const int *place, Arena *scratch) {
     NodeId count = s->g->count;
     NodeId *start = ARENA_ARRAY(scratch, (size_t)s->count + 3, NodeId);
     NodeId *sorted = ARENA_ARRAY(scratch, count, NodeId);
     for (NodeId n = 0; n < count; n++)
-        start[turn[n] + 1]++;
+        start[place[n] + 1]++;
     for (int i = 0; i < s->count + 2; i++)
         start[i + 1] += start[i];
     for (NodeId n = 0; n < count; n++)
-        sorted[start[turn[n]]++] = n;
+        sorted[start[place[n]]++] = n;
     return sorted;
 }
 
@@ -200,11 +200,11 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
     const Graph *old = s->g;
     Graph *g = graph_like(old);
     NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
-    int *turn = turns(s, order, scratch);
-    NodeId *sorted = by_turn(s, turn, scratch);
+    int *place = places_of(s, order, scratch);
+    NodeId *sorted = by_place(s, place, scratch);
     for (NodeId i = 0; i < old->count; i++) {
         Node d = node_mapped(&old->node[sorted[i]], now, scratch);
-        d.group = s->owner[sorted[i]] >= 0 ? turn[sorted[i]] - 1 : -1;
+        d.group = s->owner[sorted[i]] >= 0 ? place[sorted[i]] - 1 : -1;
         g->origin = d.from;
         now[sorted[i]] = graph_move(g, d);
     }
@@ -226,7 +226,7 @@ static Schedule schedule_of(const Graph *g, Rule rule, Group *group, int count,
 Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Schedule best = {.peak = INT64_MAX};
-    int *turn = NULL, count;
+    int *place = NULL, count;
     Group *group = graph_groups(g, scratch, &count);
     for (int rule = 0; rule < NUM_RULES; rule++) {
         Schedule s = schedule_of(g, (Rule)rule, group, count, scratch);
@@ -234,7 +234,7 @@ Graph *pass_schedule(Graph *g, Arena *scratch, const PassOptions *o) {
         if (s.peak >= best.peak - best.peak / WORTH)
             continue;
         best = s;
-        turn = found;
+        place = found;
     }
-    return reorder(&best, turn, scratch);
+    return reorder(&best, place, scratch);
 }

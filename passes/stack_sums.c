@@ -1,7 +1,7 @@
 // Stack sums: a sum of many equal terms becomes one operation on their stacked
 // operands.
 //
-//   requires   The graph has gradients, and is not typed yet.
+//   requires   The graph has gradients, and no precision is assigned.
 //   preserves  Every value stays the same, up to the order of its sums.
 //   result     The rewrites below are made.
 //

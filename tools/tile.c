@@ -108,8 +108,8 @@ static double fused_bytes(const Launches *l, const TileFusion *f) {
     const Group *call = &p->group[f->call];
     const Node *contraction = &g->node[group_first(g, call, CALLS)];
     int64_t bytes = call->bytes - f->bytes;
-    if (f->kernel >= 0)
-        bytes += p->group[f->kernel].bytes;
+    if (f->epilogue >= 0)
+        bytes += p->group[f->epilogue].bytes;
     if (f->pool >= 0)
         bytes += p->group[f->pool].bytes;
     for (int o = 0; o < TILE_OPERANDS; o++) {
@@ -137,7 +137,8 @@ static double launch_time(const Launches *l, int kernel, const Device *d) {
 // Seconds of the launches that a tile kernel replaces.
 static double replaced_seconds(const Launches *l, const TileFusion *f,
                                const Device *d) {
-    double seconds = launch_time(l, f->call, d) + launch_time(l, f->kernel, d) +
+    double seconds = launch_time(l, f->call, d) +
+                     launch_time(l, f->epilogue, d) +
                      launch_time(l, f->pool, d);
     for (int o = 0; o < TILE_OPERANDS; o++) {
         int kernel = f->prologue[o];
@@ -191,7 +192,7 @@ static double tile_product_seconds(const TileConfig *c, const Device *d) {
 // Attention's products and other instructions take turns.
 static double attention_seconds(const Launches *l, const TileKernel *k,
                                 const TileConfig *c, const Device *d) {
-    const Group *group = &l->plan->group[k->fusion->kernel];
+    const Group *group = &l->plan->group[k->fusion->epilogue];
     double busy = fmin(1, c->grid / fmax(1, d->multiprocessors));
     return fmax(memory_seconds((double)group->bytes, d),
                 tile_product_seconds(c, d) / busy +
@@ -380,11 +381,11 @@ void tile_seconds(Arena *a, const Launches *l, const Selected *selected,
         const TileFusion *fusion = &f->fusion[i];
         if (!fusion->taken)
             continue;
-        if (fusion->kernel >= 0)
-            seconds[fusion->kernel] = 0;
+        if (fusion->epilogue >= 0)
+            seconds[fusion->epilogue] = 0;
         if (fusion->pool >= 0)
             seconds[fusion->pool] = 0;
-        seconds[fusion->call >= 0 ? fusion->call : fusion->kernel] =
+        seconds[fusion->call >= 0 ? fusion->call : fusion->epilogue] =
             tile_time(&with_tiles, &k[i], d).tile;
     }
     for (int i = 0; i < f->num_prologues; i++)

@@ -34,8 +34,8 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
 double kernel_seconds(const KernelTime *time, int resident) {
     enum { FULL = 2 }; // blocks whose warps issue an instruction in each cycle
     int blocks = time->blocks < resident ? time->blocks : resident;
-    double turns = fmax(FULL * time->issue, time->latency);
-    return (blocks < 1 ? time->least : fmax(time->least, turns / blocks)) +
+    double one = fmax(FULL * time->issue, time->latency); // if one is resident
+    return (blocks < 1 ? time->least : fmax(time->least, one / blocks)) +
            time->tail;
 }
 

@@ -230,7 +230,7 @@ static bool has_other_readers(const Search *s, NodeId call, int epilogue) {
 // ---- prologues ----
 
 static int launch_of(const TileFusion *f) {
-    return f->kernel >= 0 ? f->kernel : f->call;
+    return f->epilogue >= 0 ? f->epilogue : f->call;
 }
 
 // Whether launch k writes over what a kernel reads, by itself or by a library
@@ -254,7 +254,7 @@ static bool is_kept(const Search *s, const TileFusions *f,
     const Group *kernel = &s->fusions->group[p->kernel];
     int last = p->last;
     for (int i = 0; i < f->count; i++) {
-        if (f->fusion[i].kernel == p->kernel)
+        if (f->fusion[i].epilogue == p->kernel)
             return false; // it is an epilogue
         if (p->stored_by >= 0 && f->fusion[i].call == p->stored_by &&
             launch_of(&f->fusion[i]) > last)
@@ -332,8 +332,8 @@ static bool reads_variance(const LibraryFusions *fusions, const Graph *g,
 static bool is_part_of_fusion(const Graph *g, const LibraryFusions *fusions,
                               const TileFusion *f) {
     bool is = (f->call >= 0 && is_fused(fusions, f->call)) ||
-              (f->kernel >= 0 && (is_fused(fusions, f->kernel) ||
-                                  reads_variance(fusions, g, f->kernel))) ||
+              (f->epilogue >= 0 && (is_fused(fusions, f->epilogue) ||
+                                    reads_variance(fusions, g, f->epilogue))) ||
               (f->pool >= 0 && is_fused(fusions, f->pool));
     for (int o = 0; o < TILE_OPERANDS; o++)
         is |=
@@ -345,7 +345,7 @@ static bool is_part_of_fusion(const Graph *g, const LibraryFusions *fusions,
 static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
     NodeId n = group_first(g, &group[k], ATTENDS);
     return (TileFusion){.call = -1,
-                        .kernel = k,
+                        .epilogue = k,
                         .pool = -1,
                         .prologue = {-1, -1},
                         .windows = {-1, -1},
@@ -383,20 +383,20 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *fusions,
             continue;
         TileFusion *to = &f.fusion[f.count++];
         *to = (TileFusion){.call = k,
-                           .kernel = find_epilogue(&s, k, call),
+                           .epilogue = find_epilogue(&s, k, call),
                            .prologue = {-1, -1},
                            .launches = 1};
         for (int o = 0; o < TILE_OPERANDS; o++)
             to->windows[o] =
                 tile_windows(g, fusions->group, &s.reader, call, o);
-        to->stores = has_other_readers(&s, call, to->kernel);
-        to->pool = find_pool(&s, k, call, to->kernel);
+        to->stores = has_other_readers(&s, call, to->epilogue);
+        to->pool = find_pool(&s, k, call, to->epilogue);
         int64_t bytes = graph_bytes(g, g->node[call].type);
-        to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
+        to->bytes = to->epilogue < 0 ? 0 : to->stores ? bytes : 2 * bytes;
         to->bytes += to->pool < 0 ? 0 : bytes;
-        if (to->kernel < 0)
+        if (to->epilogue < 0)
             continue;
-        const Group *epilogue = &fusions->group[to->kernel];
+        const Group *epilogue = &fusions->group[to->epilogue];
         to->bytes -= partial_bytes(g, epilogue, call);
         to->launches += tile_slots(g, epilogue, NO_NODE).count > 0;
     }
@@ -416,7 +416,7 @@ const TilePrologue *tile_prologue_of(const TileFusions *f, int k) {
 const TileFusion *tile_taken(const TileFusions *f, int k) {
     for (int i = 0; i < f->count; i++)
         if (f->fusion[i].taken &&
-            (f->fusion[i].call == k || f->fusion[i].kernel == k ||
+            (f->fusion[i].call == k || f->fusion[i].epilogue == k ||
              f->fusion[i].pool == k))
             return &f->fusion[i];
     return NULL;
@@ -463,7 +463,7 @@ Saving tile_saving(const TileFusions *f, bool fused) {
         const TileFusion *own = &f->fusion[i];
         if (!is_in(own))
             continue;
-        saving.launches += (own->call >= 0) + (own->kernel >= 0) +
+        saving.launches += (own->call >= 0) + (own->epilogue >= 0) +
                            (own->pool >= 0) - own->launches;
         saving.bytes += own->bytes;
     }
@@ -482,8 +482,8 @@ bool *tile_replaced(const TileFusions *f, bool fused, int num_groups,
     bool *replaced = ARENA_ARRAY(a, (size_t)num_groups + 1, bool);
     for (int i = 0; i < f->count; i++) {
         const TileFusion *own = &f->fusion[i];
-        if (own->kernel >= 0 && is_in(own))
-            replaced[own->kernel] = true;
+        if (own->epilogue >= 0 && is_in(own))
+            replaced[own->epilogue] = true;
         if (own->pool >= 0 && is_in(own))
             replaced[own->pool] = true;
     }

@@ -18,9 +18,8 @@
 enum { TILE_OPERANDS = 2 };
 
 typedef struct {
-    int call;                    // which group calls the library; -1: kernel
-                                 // is attention
-    int kernel;                  // which group is the epilogue; -1: none
+    int call;     // which group calls the library; -1: epilogue is attention
+    int epilogue; // which group is the epilogue; -1: none
     int pool;                    // which group pools the result; -1: none
     int prologue[TILE_OPERANDS]; // which group is the prologue; -1: none
     // Which group computes the operand by a window, a slice or the like; -1:
@@ -41,8 +40,8 @@ typedef struct {
 typedef struct {
     int kernel;    // which group
     int stored_by; // which group calls the reader that stores them; -1: none
-    int last;      // launch at which the last of its readers runs, in place of
-                   // its epilogue if that is the next one
+    int last;      // the last launch that reads it: a reader's call, or the
+                   // reader's epilogue if that is the next launch
     int readers;   // operands that it computes
     int64_t bytes; // not read or written when it is not launched
 } TilePrologue;

@@ -450,7 +450,7 @@ static bool sum_memory(Nccl *n, float *memory, size_t count, bool fast,
 
 // An error in a capture makes the step go on one by one.
 static void check_queued(const Nccl *n, bool good) {
-    if (n->cuda->is_captured)
+    if (n->cuda->is_capturing)
         rt_cuda_check_launch(n->cuda, good);
     else
         check(n, good);

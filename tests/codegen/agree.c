@@ -192,9 +192,10 @@ static bool *find_rounded(const Run *r, const Graph *g) {
             if (f->call >= 0)
                 continue;
             const Node *d =
-                &g->node[group_first(g, &p->group[f->kernel], ATTENDS)];
+                &g->node[group_first(g, &p->group[f->epilogue], ATTENDS)];
             for (int j = 0; j < d->num_args; j++)
-                rounded[d->arg[j]] = group_has(&p->group[f->kernel], d->arg[j]);
+                rounded[d->arg[j]] =
+                    group_has(&p->group[f->epilogue], d->arg[j]);
         }
     }
     return rounded;

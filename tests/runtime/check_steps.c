@@ -1,4 +1,4 @@
-// The steps of a run, and their order: stages, gathered batches, averages,
+// The steps of a run, and their order: stages, accumulated batches, averages,
 // collection, and early ends.
 //
 // The steps are those of tiny.c, each of which also leaves a letter in a file.
@@ -53,7 +53,7 @@ static void third_stage(RtDevice *d) {
     update(d, '3');
 }
 
-static void gather(RtDevice *d) {
+static void accumulate(RtDevice *d) {
     (void)d;
     leave('g');
 }
@@ -287,12 +287,12 @@ START_TEST(a_switch_copies_and_compiles_nothing) {
 }
 END_TEST
 
-// ---- gathered batches ----
+// ---- accumulated batches ----
 
 START_TEST(an_update_takes_several_batches) {
     Course c;
     course_begin(&c);
-    add(&c, RT_ACCUMULATE, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, accumulate);
     c.trainer.accumulate = 4;
     c.trainer.length = (RtTime){26, RT_STEPS};
     c.trainer.checkpoint_every.count = 0;
@@ -312,7 +312,7 @@ END_TEST
 START_TEST(drop_last_drops_incomplete_updates) {
     Course c;
     course_begin(&c);
-    add(&c, RT_ACCUMULATE, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, accumulate);
     c.trainer.accumulate = 4;
     c.trainer.drop_last = true;
     c.trainer.length = (RtTime){1, RT_EPOCHS};
@@ -326,10 +326,10 @@ START_TEST(drop_last_drops_incomplete_updates) {
 }
 END_TEST
 
-START_TEST(a_stopped_run_gathers_the_same_batches) {
+START_TEST(a_stopped_run_accumulates_the_same_batches) {
     Course c;
     course_begin(&c);
-    add(&c, RT_ACCUMULATE, 0, gather);
+    add(&c, RT_ACCUMULATE, 0, accumulate);
     c.trainer.accumulate = 3;
     c.trainer.length = (RtTime){38, RT_STEPS};
     ck_assert_int_eq(RUN(&c.trainer, "--out=a"), 0);
@@ -473,7 +473,7 @@ Suite *steps_suite(void) {
     tcase_add_test(t, a_switch_copies_and_compiles_nothing);
     tcase_add_test(t, an_update_takes_several_batches);
     tcase_add_test(t, drop_last_drops_incomplete_updates);
-    tcase_add_loop_test(t, a_stopped_run_gathers_the_same_batches, 0, 3);
+    tcase_add_loop_test(t, a_stopped_run_accumulates_the_same_batches, 0, 3);
     tcase_add_loop_test(t, weights_are_averaged_when_it_is_due, 0, 7);
     tcase_add_test(t, an_early_evaluation_averages_and_prepares_first);
     tcase_add_loop_test(t, samples_are_collected_before_the_start, 0, 2);

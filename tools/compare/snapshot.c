@@ -47,7 +47,7 @@ static bool is_stored(const TileFusions *f, int launch) {
         if (f->prologue[i].kernel == launch && tile_skips(f, i))
             return f->prologue[i].stored_by >= 0;
     const TileFusion *taken = tile_taken(f, launch);
-    return taken == NULL || taken->kernel < 0 || taken->kernel == launch ||
+    return taken == NULL || taken->epilogue < 0 || taken->epilogue == launch ||
            taken->pool == launch || taken->stores;
 }
 

@@ -87,7 +87,7 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
     text_add(t, tile->second != NULL ? "  can be two tile kernels"
                                      : "  can be a tile kernel");
     const TileFusion *f = tile->fusion;
-    const int parts[] = {f->prologue[0], f->prologue[1], f->kernel, f->pool};
+    const int parts[] = {f->prologue[0], f->prologue[1], f->epilogue, f->pool};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && f->call >= 0; i++) {
         int with = parts[i];
         if (with < 0)

@@ -19,7 +19,7 @@ void tiles_find(Arena *a, Inspected *first, const Launches *l,
     const TileKernel *k = codegen_tile_kernels(l, &(TileModels){&model, 1}, a);
     for (int i = 0; i < l->plan->tiles.count; i++) {
         const TileFusion *f = k[i].fusion;
-        Inspected *to = &first[f->call >= 0 ? f->call : f->kernel];
+        Inspected *to = &first[f->call >= 0 ? f->call : f->epilogue];
         to->tile = &k[i];
         to->tile_time = tile_time(l, &k[i], d);
         for (int o = 0; o < TILE_OPERANDS; o++)
@@ -66,10 +66,9 @@ int tile_write(Show *s, const View *stage, Text *out) {
     TileTexts shown = {.arena = s->a};
     for (int i = 0; i < in.count; i++) {
         const TileKernel *k = in.launch[i].tile;
-        bool chosen =
-            k != NULL &&
-            (in.launch[i].chosen ||
-             (k->fusion->kernel >= 0 && in.launch[k->fusion->kernel].chosen));
+        bool chosen = k != NULL && (in.launch[i].chosen ||
+                                    (k->fusion->epilogue >= 0 &&
+                                     in.launch[k->fusion->epilogue].chosen));
         if (!chosen || tile_equal(shown.kernel, shown.count, k) < shown.count)
             continue;
         ARENA_APPEND(s->a, shown.kernel, shown.count, *k);

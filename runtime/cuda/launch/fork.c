@@ -56,7 +56,7 @@ static bool order(const RtForks *f, CUevent event, CUstream before,
 
 bool rt_fork_begin(RtCuda *c, int launch, int library_call) {
     const RtFork *fork = fork_of(c, launch);
-    if (fork == NULL || c->forks.stream == NULL || !c->is_captured ||
+    if (fork == NULL || c->forks.stream == NULL || !c->is_capturing ||
         c->is_timed || c->device.hooks != NULL || c->device.segment != NULL ||
         !rt_library_calls_may_fork(&c->calls, library_call))
         return false;

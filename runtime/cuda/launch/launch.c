@@ -43,7 +43,7 @@ void rt_cuda_check(const RtCuda *c, bool good) {
 
 // A capture may be refused in many ways; the rest of its step is skipped then.
 void rt_cuda_check_launch(RtCuda *c, bool good) {
-    if (!c->is_captured) {
+    if (!c->is_capturing) {
         rt_cuda_check(c, good);
     } else if (!good && !c->is_refused) {
         c->is_refused = true;
@@ -62,7 +62,7 @@ static void mark(RtCuda *c, RtPhase phase, RtWork work) {
     c->after_kernel = false;
     rt_cuda_check_launch(c, rt_timing_events_add(&c->running->events, phase,
                                                  work, c->stream,
-                                                 c->is_captured, &c->error));
+                                                 c->is_capturing, &c->error));
 }
 
 static void name_phase(RtCuda *c, RtPhase phase) {
@@ -320,7 +320,7 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 // a step.  If the GPU has failed, other plans would fail too.
 static bool fall_back(RtCuda *c, int call, size_t a, size_t b, size_t out,
                       RtError *e) {
-    bool good = false, can = c->timer == NULL && !c->is_captured &&
+    bool good = false, can = c->timer == NULL && !c->is_capturing &&
                              c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
     for (int i = 0; !good && can && rt_library_calls_fall_back(&c->calls, call);
          i++) {
@@ -407,7 +407,7 @@ int rt_cuda_queued_launches(RtDevice *d) {
 }
 
 void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
-    c->is_captured = captured;
+    c->is_capturing = captured;
     c->is_refused = false;
     c->is_timed = timed;
     c->after_kernel = false;
@@ -421,5 +421,5 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     rt_fork_join(c, INT_MAX);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);
-    c->is_captured = c->is_timed = false;
+    c->is_capturing = c->is_timed = false;
 }

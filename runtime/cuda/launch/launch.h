@@ -136,8 +136,9 @@ typedef struct {
     RtGpu gpu;
     RtKernels kernels;
     RtTiles tiles;
-    RtPlan tiled, hidden; // the plan, and with RT_TILED for tile kernels' calls
-    RtCall *call;         // of the latter
+    RtPlan tiled;  // the plan with tile kernels
+    RtPlan hidden; // the same for libraries: calls of tile kernels are RT_TILED
+    RtCall *call;  // of the latter
     RtPendingTile pending;
     RtLibraryCalls calls;
     RtStaging staging;
@@ -158,7 +159,7 @@ typedef struct {
     RtStepGraph *running; // one of all these
     RtStepGroup group;
     int step;         // running, or the last one; -1: none
-    bool is_captured; // the step is being captured
+    bool is_capturing; // the step
     bool is_refused;  // its capture has failed, for this reason
     RtError why;
     RtError error; // of the last call that failed
@@ -244,7 +245,7 @@ void rt_step_graph_close(RtStepGraph *g);
 void rt_cuda_run(RtDevice *d, const RtStep *step);
 // Runs step c->step once more.
 void rt_step_graph_run(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks);
-// Whether its next run but `ahead` is a replay without timing events.
+// Whether the run after `ahead` others is a replay without timing events.
 bool rt_step_graph_replays(const RtStepGraph *g, int ahead);
 
 // Captures what `queue` launches as a graph.

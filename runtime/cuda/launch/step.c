@@ -39,8 +39,8 @@ void rt_step_graph_close(RtStepGraph *g) {
 
 // ---- capture: the second run ----
 
-// Launches of other threads do not disturb the capture, nor does it them.  It
-// must be ended in any case; the first error is its reason.
+// The capture and launches of other threads do not affect each other.  The
+// function ends the capture after an error, too, and reports the first one.
 static bool capture(RtCuda *c, RtQueue *queue, const void *context,
                     CUgraph *graph, RtError *e) {
     RtError later;

@@ -86,14 +86,14 @@ static void queue_group(RtCuda *c, const void *set) {
     const RtHeldBatch *b = &p->batch[*(const int *)set];
     c->is_refused = false;
     for (int i = 0; i < p->steps && !c->is_refused; i++) {
-        c->is_captured = true;
+        c->is_capturing = true;
         rt_cuda_check_launch(c, rt_copy_stream_copy(&c->copies, first + i,
                                                     c->arena, b->piece,
                                                     b->pieces, &c->error));
         if (!c->is_refused)
             rt_cuda_launch_step(c, true, false);
     }
-    c->is_captured = false;
+    c->is_capturing = false;
 }
 
 static bool is_same(const RtHeldBatch *a, const RtHeldBatch *b) {
