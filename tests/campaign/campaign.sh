@@ -140,7 +140,7 @@ part() {
         long $(($1 / 2)) random_planted PLANTED_ALL=1 ;;
     traffic) long "$1" traffic TRAFFIC_ALL=1 ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
-    learning) long "$1" '(losses_.*|end_to_end_masks)' SINTER_SOURCE="$source" ;;
+    learning) long "$1" '(losses_.*|end_to_end_(busy|masks))' SINTER_SOURCE="$source" ;;
     ulp) long "$1" ulp ULP_ALL=1 ;;
     cuda) long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
         CUDA_TILE=1 long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
