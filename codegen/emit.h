@@ -268,7 +268,10 @@ const Expr *pivot_index(const Emit *e, NodeId n);
 // NULL leaves them out, and !totals full reductions.
 void sums_store(const Emit *e, Block *b, const char *columns, bool totals);
 
-// Writes the end of a kernel: the last block adds all partial sums.
+// Counts a block whose sums several last blocks will add.
+void sums_begin(Emit *e, Block *b);
+
+// Writes the end of a kernel: the last blocks add all partial sums.
 void sums_finish(Emit *e, Block *b);
 
 // ---- occupancy.c ----
@@ -337,7 +340,7 @@ bool has_tiles(const Emit *e);
 void emit_block_range(Emit *e, Block *b, Type space);
 
 // The iteration space in groups of columns, and the threads side by side: TILE
-// or ROW_TILE.
+// or THREADS_ALONG_ROW.
 void emit_tiles(Emit *e, Block *b, Type space, const char *tile);
 
 // Declares the row indices that body mentions; i is the row number.

@@ -403,7 +403,7 @@ void emit_grid(Emit *e, Block *b) {
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
     emit_tiles(e, b, *e->group->iteration_space,
-               has_sums(e) ? "TILE" : "ROW_TILE");
+               has_sums(e) ? "THREADS_ALONG" : "THREADS_ALONG_ROW");
     emit_sums(e, b);
     CODE(e, b, NO_NODE,
          has_sums(e) ? "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;"
@@ -418,6 +418,7 @@ void emit_grid(Emit *e, Block *b) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *column = scope_new(e, kernel, IN_LOOP, e->vw);
     Scope *row = scope_new(e, column, IN_LOOP, e->vw);
+    sums_begin(e, b);
     sums_declare(e, &kernel->before, true, e->vw);
     Block pivots = {NULL, NULL};
     emit_pivots(e, kernel, column, &pivots, space);

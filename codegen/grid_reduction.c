@@ -5,9 +5,9 @@
 // The GPU idles while the last block adds, and one multiprocessor reads slowly.
 // So blocks divide wide spaces into tiles of columns, too, and the last block
 // of each tile adds the tile's sums, of few blocks; all its threads share the
-// work.  A kernel that reduces rows has no tiles.  If its blocks leave many
-// sums, they form teams.  The last block of each team adds the team's sums, in
-// parallel with other teams; the last block of all adds the sums of the teams.
+// work.  A kernel that reduces rows has no tiles, nor has one with odd columns.
+// If its blocks leave many sums, the last blocks share the work: each adds some
+// of the columns.  Which block adds a column changes no bit.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot.  The
 // pivot is a value of the samples, for all blocks the same.  This avoids
@@ -161,7 +161,8 @@ typedef struct {
     int sums;      // for each
     bool whole;    // the columns are those of all
     bool largest;  // they are maxima
-    int64_t per;  // columns of a thread of a GPU in a turn, if there is one sum
+    int width;     // threads of a GPU side by side along the columns
+    int64_t per;   // columns of such a thread in a turn, if there is one sum
     int64_t rows; // that it loads at a time
 } Run;
 
@@ -188,6 +189,14 @@ static bool run_add(const Emit *e, Run *r, NodeId n) {
     return true;
 }
 
+// Columns side by side for which a thread of one of several last blocks can
+// load all partial results at once.
+static int64_t shared_width(const Run *r, int64_t chunks, int64_t most) {
+    int64_t columns = shared_columns(chunks) / r->sums;
+    int64_t width = threads_along(columns < 8 ? 8 : columns);
+    return width < most ? width : most;
+}
+
 // Divides the columns into as few turns as registers allow, of about equal
 // size: a turn holds loads, whose offsets are constants.  With two resident
 // blocks, as rows have that leave many sums, a thread has twice the registers
@@ -197,11 +206,13 @@ static void run_divide(const Emit *e, Run *r) {
     bool few = e->grid[DEVICE_PLAN] <= 2 * e->g->multiprocessors;
     int64_t times = e->group->kind == GROUP_ROWS && few ? 2 : 1;
     Division d = e->group->division;
-    int64_t parts = d.team > 1 ? d.team : d.chunks, least = INT64_MAX;
     int64_t columns = r->count / d.tiles, tx = threads_along(columns);
-    int64_t own = divide_up(parts, BLOCK_THREADS / tx);
+    if (d.last_blocks > 1)
+        tx = shared_width(r, d.chunks, tx);
+    r->width = (int)tx;
+    int64_t own = divide_up(d.chunks, BLOCK_THREADS / tx), least = INT64_MAX;
     int64_t all = divide_up(columns, tx), most_columns = 1;
-    if (r->sums == 1)
+    if (r->sums == 1 && d.last_blocks == 1)
         most_columns = all < MOST ? all : MOST;
     for (int64_t n = 1; n == 1 || n <= most_columns; n++) {
         int64_t most = times * LOADS / (n * r->sums);
@@ -317,14 +328,15 @@ static void read_pivot(Emit *e, Block *b, const Run *r) {
              pivot, run_columns(e, r));
 }
 
-// A team's sums are in the memory of its first block's.
-static void store_sums(Emit *e, Block *b, const Run *r) {
-    for (int i = 0; i < r->sums; i++)
-        CODE(e, b, NO_NODE,
-             r->per > 1 ? "put_f32(partials + $ + c, s[j]);"
-                        : "put_f32(partials + $ + c, s[$]);",
-             x_size(e->a, workspace_offset(e, r->first) + i * r->count),
-             x_number(e->a, i));
+static bool shares(const Emit *e) {
+    return e->group->division.last_blocks > 1;
+}
+
+// Threads side by side along a run's columns.
+static const Expr *run_width(const Emit *e, const Run *r) {
+    return shares(e)
+               ? EXPR(e, "THREADS_ALONG($, NT)", x_kind(e->a, X_GPU, r->width))
+               : EXPR(e, "THREADS_ALONG($, NT)", run_columns(e, r));
 }
 
 // The turns of a run's columns: `load` has the sums s of columns c and, if a
@@ -332,14 +344,18 @@ static void store_sums(Emit *e, Block *b, const Run *r) {
 // column c.
 static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
                        const Block *store) {
-    const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
+    const Expr *count = run_columns(e, r), *tx = run_width(e, r);
     const Expr *per = EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per));
     if (r->per == 1)
         CODE(e, b, NO_NODE,
-             "NO_UNROLL(turn, ($ + $ - 1) / $) {"
-             "    const int c = turn * $ + threadIdx.x % $; ~"
-             "    if (threadIdx.x < $ && c < $) { ~ }"
-             "}",
+             shares(e) ? "SHARES_DO(share, ($ + $ - 1) / $, shares) {"
+                         "    const int c = share * $ + threadIdx.x % $; ~"
+                         "    if (threadIdx.x < $ && c < $) { ~ }"
+                         "}"
+                       : "NO_UNROLL(turn, ($ + $ - 1) / $) {"
+                         "    const int c = turn * $ + threadIdx.x % $; ~"
+                         "    if (threadIdx.x < $ && c < $) { ~ }"
+                         "}",
              count, tx, tx, tx, tx, load, tx, count, store);
     else
         CODE(e, b, NO_NODE,
@@ -354,27 +370,23 @@ static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
              store);
 }
 
-// Adds a run's partial results.  `call` has the first ones, the distance of the
-// next block's, and their number.
-static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
-    Block results = {NULL, NULL}, sums = results, own = results, load = own;
-    const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
+// Adds a run's partial results.
+static void finish_run(Emit *e, Block *b, const Run *r) {
+    Block results = {NULL, NULL}, load = results;
+    const Expr *count = run_columns(e, r), *tx = run_width(e, r);
     const Expr *all = x_size(e->a, r->count);
     const Expr *number =
         r->per > 1 ? EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per))
                    : x_number(e->a, r->sums);
     read_pivot(e, &load, r);
     store_results(e, &results, r);
-    store_sums(e, &sums, r);
-    if (e->group->division.team > 1)
-        CODE(e, &own, NO_NODE, "if (all) { ~ } else { ~ }", &results, &sums);
-    else
-        own = results;
     CODE(e, &load, NO_NODE,
          arena_format(e->a,
                       "float s[$];"
                       "grid_%s(s, $, $, $, $, $, %s, $, shared, NT);",
-                      r->largest ? "max" : "sum", call),
+                      r->largest ? "max" : "sum",
+                      has_tiles(e) ? "part + first + $, WIDTH, chunks"
+                                   : "part + $, WIDTH, blocks"),
          number, number, x_kind(e->a, X_GPU, r->rows),
          x_name(e->a, r->per > 1 ? "c0" : "c"),
          r->sums > 1
@@ -382,56 +394,45 @@ static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
              : count,
          r->per > 1 ? tx : all, x_size(e->a, workspace_offset(e, r->first)),
          tx);
-    emit_turns(e, b, r, &load, &own);
+    emit_turns(e, b, r, &load, &results);
 }
 
-static void finish_runs(Emit *e, Block *b, const char *call) {
+static void finish_runs(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
         Run r = run_from(e, n);
-        finish_run(e, b, &r, call);
+        finish_run(e, b, &r);
         n = r.last;
     }
-}
-
-// The last blocks of teams, and of all.
-static void finish_levels(Emit *e, Block *b) {
-    Block level = {NULL, NULL};
-    finish_runs(e, &level, "partials + $, level.step * WIDTH, level.parts");
-    CODE(e, b, NO_NODE,
-         "const int team = TEAM_OF($, blocks);"
-         "int begun[1];"
-         "REDUCTION_LEVELS(all, team) {"
-         "    const ReductionLevel level ="
-         "        reduction_level(all, block, blocks, team);"
-         "    float *const partials = part + (size_t)level.first * WIDTH;"
-         "    if (!last_of_level(counter, level.parts, level.counter,"
-         "                       level.step, begun)) break;"
-         "    ~"
-         "}",
-         x_kind(e->a, X_GPU, e->group->division.team), &level);
 }
 
 static bool sums(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n);
 }
 
+void sums_begin(Emit *e, Block *b) {
+    if (shares(e))
+        CODE(e, b, NO_NODE, "block_begins(counter);");
+}
+
 void sums_finish(Emit *e, Block *b) {
     Block last = {NULL, NULL};
     if (!group_any(e, sums))
         return;
-    if (e->group->division.team > 1) {
-        finish_levels(e, b);
-        return;
-    }
-    finish_runs(e, &last,
-                has_tiles(e) ? "part + first + $, WIDTH, chunks"
-                             : "part + $, WIDTH, blocks");
-    CODE(e, b, NO_NODE,
-         has_tiles(e)
-             ? "if (last_block(counter + nonnegative(block) % COLUMN_TILES,"
-               "               chunks)) { ~ }"
-             : "if (last_block(counter, blocks)) { ~ }",
-         &last);
+    finish_runs(e, &last);
+    if (shares(e))
+        CODE(e, b, NO_NODE,
+             "int shares[3];"
+             "if (last_blocks(counter, blocks, $, shares)) {"
+             "    ~ last_blocks_end(counter, shares);"
+             "}",
+             x_kind(e->a, X_GPU, e->group->division.last_blocks), &last);
+    else
+        CODE(e, b, NO_NODE,
+             has_tiles(e)
+                 ? "if (last_block(counter + nonnegative(block) % COLUMN_TILES,"
+                   "               chunks)) { ~ }"
+                 : "if (last_block(counter, blocks)) { ~ }",
+             &last);
 }

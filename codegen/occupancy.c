@@ -74,8 +74,8 @@ static bool has_pairs_of_rows(const Emit *e, int blocks) {
            (int64_t)LANES * FEW * THREADS * blocks;
 }
 
-// Two rows at a time share what a turn of the loop costs.  A row of many loads
-// needs no second.
+// Two rows at a time share what an iteration of the loop costs.  A row of many
+// loads needs no second.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
     int most = r->functions ? VECTOR : 2 * VECTOR;
     return k->loaded <= most ? 2 : 1;

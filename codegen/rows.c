@@ -417,6 +417,7 @@ void emit_rows(Emit *e, Block *b) {
     RowBytes bytes = emit_sweeps(e, row, p, sweeps);
     int vectors = row_vectors(e, bytes);
     emit_head(e, b, space, vectors);
+    sums_begin(e, b);
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));
     Block indices = {NULL, NULL};

@@ -100,7 +100,7 @@ void emit_scatter(Emit *e, Block *b) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->iteration_space;
     const Expr *table = pointer_name(e, n);
-    emit_tiles(e, b, space, "TILE");
+    emit_tiles(e, b, space, "THREADS_ALONG");
     CODE(e, b, NO_NODE,
          "enum { INDICES_PER_THREAD = HOST_GPU(1, 4), PREFETCH = HOST_GPU(1, "
          "8) };"

@@ -18,18 +18,18 @@ static void block_walk(Walk *w, const Block *b);
 
 // ---- statements ----
 
-// Enters a loop of so many turns of a warp.
-static void loop_enter(Walk *w, double turns) {
+// Enters a loop of so many trips of a warp.
+static void loop_enter(Walk *w, double trips) {
     Loop *outer = &w->loop[w->depth++];
-    w->loop[w->depth] = (Loop){.turns = outer->turns * turns,
-                               .last = outer->last * fmax(turns, 1),
+    w->loop[w->depth] = (Loop){.trips = outer->trips * trips,
+                               .last = outer->last * fmax(trips, 1),
                                .from = w->now};
 }
 
 // The bytes in flight are those of the loop over rows, or of a loop that loads
 // more than the others, in it or without one.
 static void loop_compare(Walk *w, const Loop *loop, int copies) {
-    double all = loop->turns * loop->in_flight;
+    double all = loop->trips * loop->in_flight;
     if (all <= w->most_loaded)
         return;
     w->most_loaded = loop->is_rows ? (double)INFINITY : all;
@@ -38,7 +38,7 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
 }
 
 // Leaves it.  The compiler writes out `copies` of its code; if these are all
-// turns, their loads are those of the loop around it.  No load moves in front
+// trips, their loads are those of the loop around it.  No load moves in front
 // of a store that may alias it.
 static void loop_leave(Walk *w, double copies, bool unrolled) {
     Loop *own = &w->loop[w->depth--], *outer = &w->loop[w->depth];
@@ -61,9 +61,9 @@ static void body_walk(Walk *w, const Block *b) {
     w->num_known = known;
 }
 
-// Turns of `for (i = from; i < end; i += step)` of an average warp.  Its
+// Trips of `for (i = from; i < end; i += step)` of an average warp.  Its
 // threads have `near` neighbouring values.
-static double turns_of(Estimate from, Estimate end, Estimate step) {
+static double trips_of(Estimate from, Estimate end, Estimate step) {
     double count = end.value - from.value;
     if (from.run >= THREADS)
         return ceil(count / step.value);
@@ -75,11 +75,11 @@ static double turns_of(Estimate from, Estimate end, Estimate step) {
 
 // Copies of a loop's body that the compiler writes: it unrolls small bodies.
 static double copies_of(const Walk *w, const Stmt *s, bool whole,
-                        double turns) {
+                        double trips) {
     enum { WHOLE = 400, PARTS = 150 };
     double code = w->loop[w->depth].code;
     if (whole)
-        return code * turns <= WHOLE ? turns : 1;
+        return code * trips <= WHOLE ? trips : 1;
     if (s->word != NULL)
         return 3;
     return code * 4 <= PARTS ? 5 : code * 2 <= PARTS ? 3 : 1;
@@ -91,8 +91,8 @@ static void for_walk(Walk *w, const Stmt *s) {
     const Expr *limit = s->test->arg[1];
     Estimate end = estimate_of(w, limit);
     bool whole = from.constant && end.constant && step.constant;
-    double turns = fmax(turns_of(from, end, step), 1.0 / WARPS);
-    loop_enter(w, turns);
+    double trips = fmax(trips_of(from, end, step), 1.0 / WARPS);
+    loop_enter(w, trips);
     Estimate own = from;
     own.level = w->depth;
     own.constant = whole;
@@ -103,8 +103,8 @@ static void for_walk(Walk *w, const Stmt *s) {
     }
     body_walk(w, &s->body);
     w->loop[w->depth].is_rows = is_row_loop(s);
-    double copies = copies_of(w, s, whole, turns);
-    loop_leave(w, copies, whole && copies == turns);
+    double copies = copies_of(w, s, whole, trips);
+    loop_leave(w, copies, whole && copies == trips);
     w->num_variables = variables;
 }
 
@@ -115,17 +115,17 @@ static void repeat_walk(Walk *w, const Stmt *s) {
         body_walk(w, &s->body);
         return;
     }
-    bool levels = strcmp(x->name, "REDUCTION_LEVELS") == 0;
-    double until = estimate_of(w, x->arg[1]).value, turns = levels ? 1 : until;
-    loop_enter(w, turns);
-    if (levels)
-        w->loop[w->depth].last = until > 1 ? 2 : 1;
+    bool shared = strcmp(x->name, "SHARES_DO") == 0;
+    double trips = estimate_of(w, x->arg[1]).value;
+    if (shared)
+        trips = ceil(trips / fmax(w->last_blocks, 1));
+    loop_enter(w, trips);
     Estimate own = estimate_constant(0);
     own.level = w->depth;
-    own.constant = !levels;
+    own.constant = !shared;
     variable_declare(w, x->arg[0], own, 0);
     body_walk(w, &s->body);
-    loop_leave(w, levels ? 1 : turns, !levels);
+    loop_leave(w, trips, !shared);
     w->num_variables = variables;
 }
 
@@ -140,24 +140,24 @@ static void if_walk(Walk *w, const Stmt *s) {
         loop->last = fmax(before, 1);
     Estimate test = estimate_of(w, s->value);
     double share = test.share;
-    double *turns = &loop->turns, all = *turns;
+    double *trips = &loop->trips, all = *trips;
     if (test.constant && test.value == 0) {
         body_walk(w, &s->other);
         return;
     }
     spend(w, ISSUE_CONTROL, 1, w->depth);
     if (jumps(s)) {
-        *turns = all * (share < 0 ? 1 : 1 - share);
+        *trips = all * (share < 0 ? 1 : 1 - share);
         return;
     }
     if (share < 0) // of two branches, each thread takes one
         share = s->other.first != NULL ? 0.5 : 1;
-    *turns = all * share;
+    *trips = all * share;
     body_walk(w, &s->body);
-    *turns = s->other.first != NULL ? all * (1 - share) : all;
+    *trips = s->other.first != NULL ? all * (1 - share) : all;
     loop->last = before;
     body_walk(w, &s->other);
-    *turns = all;
+    *trips = all;
 }
 
 // The chunks of the phase's entries of a kind, and their elements.
@@ -178,16 +178,16 @@ static void case_weigh(const Walk *w, double kind, double *chunks,
 
 static void case_walk(Walk *w, const Stmt *s) {
     double all = 0, every = 0, own = 0, elements = 0;
-    double *turns = &w->loop[w->depth].turns, before = *turns;
+    double *trips = &w->loop[w->depth].trips, before = *trips;
     case_weigh(w, -1, &all, &every);
     case_weigh(w, (double)s->value->integer, &own, &elements);
-    *turns *= all > 0 ? own / all : 1;
+    *trips *= all > 0 ? own / all : 1;
     Variable *end = variable_find(w, x_name(w->a, "hi"));
     if (end != NULL && own > 0)
         end->estimate.value = elements / own;
     spend(w, ISSUE_CONTROL, 2, w->depth);
     body_walk(w, &s->body);
-    *turns = before;
+    *trips = before;
 }
 
 // Registers of a declared variable.  Loaded activations stay in halves.
@@ -343,7 +343,7 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
               .blocks = blocks,
               .act_bytes = act == F32 ? 4 : 2,
               .converts = act != F32};
-    w.loop[0].turns = 1;
+    w.loop[0].trips = 1;
     block_walk(&w, &tree->tables);
     block_walk(&w, &tree->body);
     loop_compare(&w, &w.loop[0], 1);

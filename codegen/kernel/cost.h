@@ -39,11 +39,11 @@ typedef struct {
 
 // A loop around the statement; 0 is the kernel.
 typedef struct {
-    double turns; // of a warp, in the whole kernel
+    double trips; // of a warp, in the whole kernel
     double last;  // of a thread of the last block; 0: before it is the last
     double code;
     int from;      // its first statement
-    int in_flight; // bytes that a thread loads in a turn
+    int in_flight; // bytes that a thread loads in a trip
     bool is_rows;  // over the rows of a block
     bool stores; // through a pointer into the arena, which any load may alias:
                  // those of other kernels are parameters with RESTRICT
@@ -74,6 +74,7 @@ typedef struct {
         most_loaded; // bytes of a thread in the loop with the bytes in flight
     int now;         // number of the statement
     double temporaries; // of the statement
+    double last_blocks; // that share the sums of all
     KernelCost cost;
 } Walk;
 

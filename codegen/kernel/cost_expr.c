@@ -8,7 +8,7 @@
 // ---- instructions ----
 
 void spend(Walk *w, Issue kind, double count, int level) {
-    w->cost.issue[kind] += count * w->loop[level].turns;
+    w->cost.issue[kind] += count * w->loop[level].trips;
     w->loop[level].code += count;
 }
 
@@ -308,9 +308,9 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
         v[i] = estimate_of(w, x->arg[i]).value;
     if (strcmp(x->name, "LANES") == 0)
         *out = lanes(v[0]);
-    else if (strcmp(x->name, "TILE") == 0)
+    else if (strcmp(x->name, "THREADS_ALONG") == 0)
         *out = tile(v[0], v[1]);
-    else if (strcmp(x->name, "ROW_TILE") == 0)
+    else if (strcmp(x->name, "THREADS_ALONG_ROW") == 0)
         *out = v[0] <= v[1] / 2 &&
                        trunc(v[1] / v[0]) * tile(v[0], v[1]).value > v[1]
                    ? estimate_constant(v[0])
@@ -321,8 +321,6 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
                    : tile(ceil(trunc(v[0] / v[1]) / v[3]), fmin(v[2], WARP));
     else if (strcmp(x->name, "SYNC_THREADS_OF") == 0)
         *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
-    else if (strcmp(x->name, "TEAM_OF") == 0)
-        *out = estimate_constant(v[1] > v[0] ? v[0] : 1);
     else if (strcmp(x->name, "SYNC_ROW") == 0)
         *out = (Estimate){.run = v[0], .period = THREADS, .share = -1};
     else
@@ -363,17 +361,17 @@ static void columns_walk(Walk *w, const Expr *x) {
     double tx = fmax(estimate_of(w, x->arg[5]).value, 1);
     double rounds = ceil(n / 4), rows = THREADS / fmax(tx, WARP);
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
-    double turns = ceil(4 * tx / THREADS);
+    double trips = ceil(4 * tx / THREADS);
     int level = w->depth;
     if (tx < WARP && fmod(n, 4) == 0 && n * tx <= 4 * WARP) {
         halves_walk(w, n, tx);
         return;
     }
-    spend(w, ISSUE_SHARED, rounds * (4 * halvings + 4 + turns * rows), level);
-    spend(w, ISSUE_FLOAT, rounds * (4 * halvings + turns * (rows - 1)), level);
-    spend(w, ISSUE_INTEGER, 12 + rounds * turns * 6, level);
-    spend(w, ISSUE_GLOBAL, rounds * turns, level);
-    spend(w, ISSUE_CONTROL, rounds * (2 + 4 * turns), level);
+    spend(w, ISSUE_SHARED, rounds * (4 * halvings + 4 + trips * rows), level);
+    spend(w, ISSUE_FLOAT, rounds * (4 * halvings + trips * (rows - 1)), level);
+    spend(w, ISSUE_INTEGER, 12 + rounds * trips * 6, level);
+    spend(w, ISSUE_GLOBAL, rounds * trips, level);
+    spend(w, ISSUE_CONTROL, rounds * (2 + 4 * trips), level);
 }
 
 // Waits for a batch of loads from the L2 cache, of so many floats a thread: a
@@ -383,8 +381,8 @@ static double batch_waits(double floats) {
     return fmax(1, 0.4 + floats / 56);
 }
 
-// The part of grid_reduce's threads that have a column: of n in turns of tx, or
-// of one of n sums.
+// The part of grid_reduce's threads that have a column: of n beside each other
+// at a time, or of one of n sums.
 static double columns_share(double n, double end, double next, double tx) {
     double columns = next == tx ? end : end - (n - 1) * next;
     double along = next == tx ? n * tx : tx;
@@ -399,20 +397,20 @@ static void grid_walk(Walk *w, const Expr *x) {
     double next = estimate_of(w, x->arg[5]).value;
     double parts = estimate_of(w, x->arg[8]).value;
     double tx = fmax(estimate_of(w, x->arg[9]).value, 1);
-    double turns = fmax(ceil(parts / (fmax(rows, 1) * THREADS / tx)), 1);
+    double trips = fmax(ceil(parts / (fmax(rows, 1) * THREADS / tx)), 1);
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double warps = tx < THREADS ? THREADS / fmax(tx, WARP) : 0;
     double floats = n * parts * tx / THREADS * columns_share(n, end, next, tx);
     Loop *own = &w->loop[w->depth];
-    double all = own->turns;
-    w->cost.waits += turns * batch_waits(floats / turns) * own->last;
+    double all = own->trips;
+    w->cost.waits += trips * batch_waits(floats / trips) * own->last;
     w->temporaries = fmax(w->temporaries, n * rows + 2);
-    own->turns *= turns;
+    own->trips *= trips;
     spend(w, ISSUE_GLOBAL, rows * n, w->depth);
     spend(w, ISSUE_INTEGER, rows * (2 + n) + 4, w->depth);
     spend(w, ISSUE_FLOAT, rows * n, w->depth);
     spend(w, ISSUE_CONTROL, 1, w->depth);
-    own->turns = all;
+    own->trips = all;
     spend(w, ISSUE_SHARED, n * (halvings + warps), w->depth);
     spend(w, ISSUE_FLOAT, n * (halvings + warps), w->depth);
     spend(w, ISSUE_INTEGER, 10, w->depth);
@@ -472,7 +470,8 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
 }
 
 bool is_last(const Expr *x) {
-    return x->kind == X_CALL && strncmp(x->name, "last_", 5) == 0;
+    return x->kind == X_CALL && (strcmp(x->name, "last_block") == 0 ||
+                                 strcmp(x->name, "last_blocks") == 0);
 }
 
 static Estimate call_estimate(Walk *w, const Expr *x) {
@@ -481,6 +480,8 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
     if (macro_estimate(w, x, &e))
         return e;
     double parts = is_last(x) ? estimate_of(w, x->arg[1]).value : 0;
+    if (parts > 0)
+        w->last_blocks = x->count > 2 ? estimate_of(w, x->arg[2]).value : 1;
     e = arguments_estimate(w, x, f);
     if (f->kind == PURE && e.constant && f->lanes == 0)
         return estimate_constant(1);
@@ -489,7 +490,7 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
     e = unknown(level);
     e.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;
     if (is_last(x))
-        e.share = 1 / fmax(parts, 1);
+        e.share = w->last_blocks / fmax(parts, 1);
     return e;
 }
 

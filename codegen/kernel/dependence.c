@@ -131,7 +131,7 @@ static bool block_paths(Paths *p, const Block *b, bool has_waited) {
                      "before";
         bool body = block_paths(p, &s->body, has_waited || is_call_of(s, wait));
         bool other = block_paths(p, &s->other, has_waited);
-        // A loop may have no turn, a switch no case.
+        // A loop may have no iteration, a switch no case.
         has_waited |= is_call_of(s, wait) || (s->kind == S_BLOCK && body) ||
                       (s->kind == S_IF && body && other);
     }

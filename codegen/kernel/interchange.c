@@ -14,13 +14,13 @@
 
 enum {
     LEAST_VECTORS = 9, // fewer stay in registers
-    MAX_GROUPS = 4,    // vectors of a row
+    MAX_VECTORS = 4,   // of a row
     LANES = 8,
 };
 
 typedef struct {
     Arena *a;
-    Stmt *loop, *rows; // over groups of columns, and in it over rows
+    Stmt *loop, *rows; // over vectors of columns, and in it over rows
     Stmt *tile;        // the constants of the threads' arrangement
     Block column;      // the number of the first column
     Block fixed;       // what precedes the loop over rows without a column
@@ -52,7 +52,7 @@ static bool find_loops(Interchange *x, const Block *b) {
             x->loop = s;
     }
     if (x->loop == NULL || x->tile == NULL || columns % LANES != 0 ||
-        columns <= LANES || columns > LANES * MAX_GROUPS)
+        columns <= LANES || columns > LANES * MAX_VECTORS)
         return false;
     x->rows = x->loop->body.last;
     return steps_by(x->rows, "TY");

@@ -99,8 +99,8 @@ static const char *word(Parser *p) {
 // ---- types ----
 
 static const char *const scalar_types[] = {
-    "int",  "float",     "size_t",         "act",      "unsigned char",
-    "char", "long long", "ReductionLevel", "OWN_entry"};
+    "int",           "float", "size_t",    "act",
+    "unsigned char", "char",  "long long", "OWN_entry"};
 
 // A type without its pointers and qualifiers, or NULL.
 static const char *scalar_type(Parser *p) {

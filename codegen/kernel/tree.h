@@ -193,7 +193,8 @@ bool block_equal(const Block *b, const Block *c);
 typedef const Expr *ExprMap(void *context, const Expr *x);
 Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
 
-// Whether s is the loop over a block's rows, whose first row is `lo + ty`.
+// Whether s is the loop over a thread block's rows, whose first row is `lo +
+// ty`.
 bool is_row_loop(const Stmt *s);
 
 // ---- intrinsics.def ----
@@ -232,7 +233,7 @@ void block_fma(Arena *a, Block *b, const bool *exact);
 // The nodes of a graph whose sums are not fused.
 bool *fma_exact(Arena *a, const Graph *g);
 
-// Computes the factors of a block's columns once, in shared memory.
+// Computes the factors of a thread block's columns once, in shared memory.
 void block_share(Arena *a, Block *b);
 
 // Makes the loop over columns the inner one, in a kernel with many vectors of

@@ -12,9 +12,10 @@
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
 // launch to be resident, so PHASED kernels are compiled for two.  Kernels of
-// many tensors load two turns at once, and need no more.  A row's threads wait
-// for each other at its reductions, so rows without sums over blocks get as
-// many blocks as have threads; the runtime launches those that are resident.
+// many tensors load for two iterations at once, and need no more.  A row's
+// threads wait for each other at its reductions, so rows without sums over
+// blocks get as many blocks as have threads; the runtime launches those that
+// are resident.
 enum { RESIDENT = 4, RESIDENT_MULTI_TENSOR = 2, RESIDENT_ROWS = 8 };
 
 int device_grid(const Graph *g) {
@@ -25,9 +26,9 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-// Blocks whose threads have one vector each until every multiprocessor has a
-// block, then one block for each, until threads have so many vectors.  A block
-// loads the factors of channels once for all of its rows.
+// Blocks: a thread has one vector if there are no more blocks than
+// multiprocessors.  Else it has `vectors`, unless multiprocessors then have no
+// block.  A block loads the factors of channels once for all of its rows.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
     int64_t blocks = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
     int64_t all = g->multiprocessors, few = blocks / vectors;
@@ -46,13 +47,21 @@ int space_grid(const Graph *g, const Type *space, bool host) {
 
 // The last block of a tile adds the partial results of all of its blocks, and
 // the GPU idles meanwhile.  Each of its threads loads 28 floats at a time.  It
-// waits twice for its counter, and once for the loads of a time.
+// waits twice for its counter, and once for each batch of loads.
 static int64_t tail_waits(int64_t chunks, int64_t numbers) {
     enum { AT_A_TIME = 28 * BLOCK_THREADS };
     return 2 + divide_up(chunks * numbers, AT_A_TIME);
 }
 
 enum { FEW = 6 }; // waits of a last block
+
+int64_t shared_columns(int64_t chunks) {
+    enum { SECTOR = 8, LOADS = 40 };
+    int64_t columns = BLOCK_THREADS;
+    while (columns > SECTOR && chunks * columns > LOADS * BLOCK_THREADS)
+        columns /= 2;
+    return columns;
+}
 
 int threads_along(int64_t vectors) {
     int threads = BLOCK_THREADS;
@@ -72,9 +81,10 @@ static int64_t chunks_within(int64_t blocks, int64_t rows) {
     return blocks < 1 ? 1 : blocks < rows ? blocks : rows < 1 ? 1 : rows;
 }
 
-// Tiles of columns: as few as let the last blocks wait no more than FEW times,
-// or least, and keep a tenth more of the threads busy than fewer tiles do.  A
-// row of a tile has whole vectors, and fills a sector of memory.
+// Tiles of columns: the number with which last blocks wait least; up to FEW
+// waits count as equal, and the smallest of equal ones wins, unless a tenth
+// more threads are busy with another.  A row of a tile has whole vectors, and
+// fills a sector of memory.
 static int64_t column_tiles(const Workspace *s, int64_t blocks) {
     enum { LANES = 8, LEAST = 32 / LANES };
     int64_t rows = space_rows(s->space), columns = space_columns(s->space);
@@ -98,13 +108,13 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
     return best;
 }
 
-// A team of about the root of the blocks, if that has fewer waits.
-static int team_of(int64_t chunks, int64_t numbers) {
-    int64_t team = (int64_t)ceil(sqrt((double)chunks));
-    int64_t teams = divide_up(chunks, team);
-    bool fewer = tail_waits(team, numbers) + tail_waits(teams, numbers) <
-                 tail_waits(chunks, numbers);
-    return fewer ? (int)team : 1;
+// Last blocks that share the work wait five times: for their counter and the
+// others, for one load, and to see that all have left.
+static int last_blocks(int64_t chunks, int64_t numbers) {
+    enum { MAX_COUNT = 1 << 15 }; // of the halves of a counter
+    int64_t parts = divide_up(numbers, shared_columns(chunks));
+    bool many = tail_waits(chunks, numbers) > FEW && chunks < MAX_COUNT;
+    return many ? grid_within(parts, (int)chunks) : 1;
 }
 
 // Blocks that reduce rows.  A thread with many sums over rows has the registers
@@ -123,10 +133,10 @@ Division space_division(const Graph *g, const Workspace *s) {
         blocks = row_blocks(g, s, blocks);
     if (!s->any)
         return (Division){1, space_grid(g, s->space, false), 1};
-    Division d = {.tiles = (int)column_tiles(s, blocks), .team = 1};
+    Division d = {.tiles = (int)column_tiles(s, blocks), .last_blocks = 1};
     d.chunks = (int)chunks_within(blocks / d.tiles, space_rows(s->space));
     if (d.tiles == 1)
-        d.team = team_of(d.chunks, s->numbers);
+        d.last_blocks = last_blocks(d.chunks, s->numbers);
     return d;
 }
 

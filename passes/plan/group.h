@@ -40,12 +40,12 @@ typedef enum {
 
 // How the blocks of a launch divide an iteration space.  A block has some of
 // the rows of a tile of columns.  If it reduces, its partial results are added
-// to those of the other blocks with its tile by the last one of these; with a
-// team, first to those of its team.
+// to those of the other blocks with its tile by the last one of these, or by
+// the last ones, each of which adds some of the columns.
 typedef struct {
     int tiles;  // of columns, equally wide
     int chunks; // of rows
-    int team;   // blocks; 1: the last block adds those of all
+    int last_blocks; // at most so many add them; one, if there are tiles
 } Division;
 
 typedef struct {
@@ -179,11 +179,12 @@ Type workspace_type(const Workspace *s);
 // or over chunks.
 const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 
-// Block counters count the blocks of a launch that are done, so that the last
-// one can finish the work of all.  They are i32, in a state with this name and
-// the graph's.  A group needs one; a launch in phases two, since its barriers
-// count blocks too; a reduction one for each tile of columns, or one more for
-// each team.  The last counter is that of merged launches.
+// Block counters count the blocks of a launch that have ended their work, so
+// that the last one can finish that of all.  They are i32, in a state with this
+// name and the graph's.  A group needs one; a launch in phases two, since its
+// barriers count blocks too; a reduction one for each tile of columns, or two
+// if several last blocks share its work.  The last counter is that of merged
+// launches.
 #define COUNTERS "run.counters."
 int workspace_counters(const Workspace *s);
 
@@ -246,6 +247,10 @@ int threads_along(int64_t vectors);
 
 // How the device's blocks divide a space, for a kernel with that workspace.
 Division space_division(const Graph *g, const Workspace *s);
+
+// Columns that one of several last blocks adds at a time, of so many partial
+// results: a power of two.
+int64_t shared_columns(int64_t chunks);
 
 // blocks, but at least 1 and at most limit.
 int grid_within(int64_t blocks, int limit);

@@ -79,5 +79,5 @@ int workspace_counters(const Workspace *s) {
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_MULTI_REDUCE ? 1 : 2;
     Division d = space_division(s->graph, s);
-    return d.team > 1 ? 1 + divide_up(d.chunks, d.team) : d.tiles;
+    return d.last_blocks > 1 ? 2 : d.tiles;
 }

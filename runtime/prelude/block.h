@@ -324,38 +324,75 @@ DEVICE int last_block(int *counter, int blocks) {
     return last;
 }
 
-// The same for a level of reduction_level, with teams.  `begun` is thread 0's.
+// Several last blocks share the work of the last one: parts of the columns.
 //
-// The last block of a team counts itself as it begins to add, and learns with
-// the first partial results whether it is the last to begin.  Others count
-// themselves again when they have stored the team's sums, and leave.  The last
-// one waits for their counts.  These blocks run and wait for none, so it needs
-// no others to be resident; where blocks run one by one, it never waits.
+// A block that ends its own work and finds that all have begun waits for the
+// others.  It gives up when `most` have begun to wait after it; the last ones
+// each take a share, the last of them the first.  They wait for blocks that
+// run, and need no others to be resident; where blocks run one by one, only the
+// last finds that all have begun, and its wait ends at once.
 //
-// The first count orders nothing.  The second one releases the team's sums as
-// in last_block; all counts are adds, so the last block's read follows each of
-// them.  Its own sums come before the barrier.
-DEVICE int last_of_level(int *counter, int parts, int own, int step,
-                         int *begun) {
-    SHARED int last;
-    if (step == 1) {
-        const int is_last = last_block(counter + own, parts);
-        if (is_last && own > 0 && threadIdx.x == 0)
-            *begun = counter_begin(counter);
-        return is_last;
-    }
+// The lower half of counter[0] counts blocks that have begun, the upper half
+// those that have waited but the last one, which have read counter[1] for the
+// last time.  The lower half of counter[1] counts blocks that have ended their
+// work, the upper half those of them that began to wait.  There are fewer than
+// 2^15 blocks.
+//
+// The first add orders nothing: the block that begins last reads its own, so
+// one block waits at least.  The add to counter[1] releases and acquires as in
+// last_block.  A block with a share has read it after all adds, by a load that
+// orders nothing, and the fence behind that makes it an acquire.  counter_leave
+// releases this read, and the fence in last_blocks_end acquires it, so that the
+// reset comes after it.
+DEVICE void block_begins(int *counter) {
+    if (threadIdx.x == 0)
+        (void)counter_begin(counter);
+}
+
+// The shares of a waiting block: the first, the distance to the next, and the
+// number of blocks that wait.  Returns whether it has one.
+DEVICE int shares_of_waiting(int *counter, int blocks, int most, int own,
+                             int *shares) {
+    int now;
+    do {
+        now = counter_read(counter + 1);
+    } while (now % COUNTED < blocks && now / COUNTED - own <= most);
+    FENCE();
+    shares[2] = now / COUNTED;
+    shares[0] = shares[2] - 1 - own;
+    shares[1] = shares[2] < most ? shares[2] : most;
+    if (shares[0] > 0)
+        (void)counter_leave(counter);
+    return now % COUNTED == blocks && shares[0] < most;
+}
+
+DEVICE int last_blocks(int *counter, int blocks, int most, int *shares) {
+    SHARED int works, first, step;
     BARRIER();
     if (threadIdx.x == 0) {
-        last = *begun % COUNTED == parts - 1;
-        if (last) {
-            counter_await(counter, parts - 1);
-            *counter = 0;
-        } else {
-            (void)counter_end(counter);
-        }
+        const int waits = counter_read(counter) % COUNTED == blocks;
+        const int before = counter_add(counter + 1, waits ? 1 + COUNTED : 1);
+        shares[0] = shares[1] = 0;
+        works = waits && shares_of_waiting(counter, blocks, most,
+                                           before / COUNTED, shares);
+        first = shares[0];
+        step = shares[1];
     }
     BARRIER();
-    return last;
+    shares[0] = first;
+    shares[1] = step;
+    return works;
+}
+
+// Resets the counters.  The block that began to wait last does it, when the
+// others have read them for the last time.
+DEVICE void last_blocks_end(int *counter, const int *shares) {
+    if (threadIdx.x > 0 || shares[0] > 0)
+        return;
+    while (counter_read(counter) / COUNTED != shares[2] - 1) {
+    }
+    FENCE();
+    counter[0] = counter[1] = 0;
 }
 
 #endif

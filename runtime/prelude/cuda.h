@@ -72,11 +72,10 @@ typedef unsigned Word;
 // Unrolls a loop twice, so that the loads of both turns come before the first
 // is computed.
 #define UNROLL_2 _Pragma("unroll 2")
-// The blocks of a team, if there are more blocks than n.
-#define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
-// The levels: teams, then all of them; one level if a team is one block.
-#define REDUCTION_LEVELS(all, team)                                            \
-    _Pragma("unroll 1") for (int all = (team) == 1; all < 2; all++)
+// A loop over the parts of the columns that are this last block's.
+#define SHARES_DO(share, n, shares)                                            \
+    _Pragma("unroll 1") for (int share = (shares)[0]; share < (n);             \
+                             share += (shares)[1])
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
 
@@ -418,7 +417,7 @@ DEVICE float larger(float a, float b) {
 // Adds to a counter of several blocks; `before` is its former value.  With
 // "acq_rel", writes that come before it are visible to threads that come after
 // a later add; with "release", to those that acquire the counter otherwise.
-// With "acquire", writes that earlier adds released are visible after it.
+// "relaxed" orders nothing.  Before 7.0 each of them orders all.
 #if __CUDA_ARCH__ >= 700
 #define COUNTER_ADD(order, before, counter, by)                                \
     asm volatile("atom." order ".gpu.global.add.s32 %0, [%1], %2;"             \
@@ -440,27 +439,24 @@ DEVICE int counter_add(int *counter, int by) {
     return before;
 }
 
-// A counter of blocks that have begun, in its lower half, and ended.  Writes of
-// those that ended are visible after counter_await.
+// A counter has two counts, in its lower and its upper half: one in the upper.
 #define COUNTED (1 << 16)
 
-// The limit keeps ptxas from aggregating the adds of a warp, for which thread 0
-// would wait at once.
 DEVICE int counter_begin(int *counter) {
-    return (int)atomicInc((unsigned *)counter, 0x7fffffffu);
+    int before;
+    COUNTER_ADD("relaxed", before, counter, 1);
+    return before;
 }
 
-DEVICE int counter_end(int *counter) {
+DEVICE int counter_leave(int *counter) {
     int before;
     COUNTER_ADD("release", before, counter, COUNTED);
     return before;
 }
 
-DEVICE void counter_await(int *counter, int ended) {
-    int now;
-    do {
-        COUNTER_ADD("acquire", now, counter, 0);
-    } while (now / COUNTED != ended);
+// Orders nothing.
+DEVICE int counter_read(const int *counter) {
+    return *(const volatile int *)counter;
 }
 
 #include "runtime/prelude/block.h"

@@ -106,9 +106,8 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define BLOCKS_DO(b, n)                                                        \
     SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
 #define UNROLL_2
-#define TEAM_OF(n, blocks) 1
-#define REDUCTION_LEVELS(all, team)                                            \
-    for (int all = (team) == 1; all < 2; all++)
+#define SHARES_DO(share, n, shares)                                            \
+    for (int share = (shares)[0]; share < (n); share += (shares)[1])
 
 typedef struct {
     int x;
@@ -490,9 +489,11 @@ DEVICE int last_block(int *counter, int blocks) {
     return last;
 }
 
-// All blocks are one level.
-#define last_of_level(counter, parts, own, step, begun)                        \
-    ((void)(own), (void)(step), (void)(begun), last_block(counter, parts))
+// One last block has all shares.
+#define block_begins(counter) ((void)(counter))
+#define last_blocks(counter, blocks, most, shares)                             \
+    ((shares)[0] = 0, (shares)[1] = 1, last_block(counter, blocks))
+#define last_blocks_end(counter, shares) ((void)(counter), (void)(shares))
 
 // Blocks first .. last-1 of a grid.
 #define HOST_BLOCKS(function, name, ...)                                       \

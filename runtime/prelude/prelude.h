@@ -75,24 +75,23 @@ enum { REDUCE_LANES = 4 };
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.
-#define TILE_AT(cg, nt, n) ((cg) > (n) / 2 && (n) <= (nt)) ? (n)
-#define TILE(cg, nt)                                                           \
-    (TILE_AT(cg, nt, 256)                                                      \
-     : TILE_AT(cg, nt, 128)                                                    \
-     : TILE_AT(cg, nt, 64)                                                     \
-     : TILE_AT(cg, nt, 32)                                                     \
-     : TILE_AT(cg, nt, 16)                                                     \
-     : TILE_AT(cg, nt, 8)                                                      \
-     : TILE_AT(cg, nt, 4)                                                      \
-     : TILE_AT(cg, nt, 2)                                                      \
-     : 1)
+#define THREADS_ALONG_AT(cg, nt, n) ((cg) > (n) / 2 && (n) <= (nt)) ? (n)
+#define THREADS_ALONG(cg, nt)                                                  \
+    (THREADS_ALONG_AT(cg, nt, 256)                                             \
+     : THREADS_ALONG_AT(cg, nt, 128)                                           \
+     : THREADS_ALONG_AT(cg, nt, 64)                                            \
+     : THREADS_ALONG_AT(cg, nt, 32)                                            \
+     : THREADS_ALONG_AT(cg, nt, 16)                                            \
+     : THREADS_ALONG_AT(cg, nt, 8)                                             \
+     : THREADS_ALONG_AT(cg, nt, 4)                                             \
+     : THREADS_ALONG_AT(cg, nt, 2) : 1)
 
 // The same without sums over threads, where any number is possible: as many as
 // there are columns, if more threads have work then.
-#define ROW_TILE(cg, nt)                                                       \
-    ((cg) <= (nt) / 2 && (nt) / ((cg) + !(cg)) * TILE(cg, nt) > (nt)           \
+#define THREADS_ALONG_ROW(cg, nt)                                              \
+    ((cg) <= (nt) / 2 && (nt) / ((cg) + !(cg)) * THREADS_ALONG(cg, nt) > (nt)  \
          ? (cg)                                                                \
-         : TILE(cg, nt))
+         : THREADS_ALONG(cg, nt))
 
 // The place in shared memory of lane k of vector j, of the thread in place x of
 // tx.  Threads side by side read four lanes at a time from successive places.
@@ -106,8 +105,8 @@ DEVICE int factor_offset(int j, int k, int x, int tx, int lanes) {
 // more often if a warp is too few.
 #define ROW_THREADS_OF(c, vw, nt, times)                                       \
     ((c) > 1024 ? (nt)                                                         \
-                : TILE(((c) / (vw) + (times)-1) / (times),                     \
-                       (nt) < 32 ? (nt) : 32))
+                : THREADS_ALONG(((c) / (vw) + (times)-1) / (times),            \
+                                (nt) < 32 ? (nt) : 32))
 // Threads that are in step: a warp, or a row's if these are more.
 #define SYNC_THREADS_OF(nt, row) ((row) > 32 || (nt) < 32 ? (nt) : 32)
 // The first of their rows.
@@ -339,26 +338,6 @@ DEVICE int chunk_owner(const int *first, int count, int at) {
 DEVICE float median(float a, float b, float c) {
     const float low = a < b ? a : b, high = a < b ? b : a;
     return c < low ? low : c > high ? high : c;
-}
-
-// The partial results that a block combines: every step-th of first .. last-1.
-// A team combines those of its blocks, and after that one block those of all
-// teams.  The blocks that share a counter are counted there.
-typedef struct {
-    int first, last, step, parts, counter;
-} ReductionLevel;
-
-DEVICE ReductionLevel reduction_level(int all, int block, int blocks,
-                                      int team) {
-    const int first = all ? 0 : block / team * team;
-    const int last = all || blocks - first < team ? blocks : first + team;
-    ReductionLevel level;
-    level.first = first;
-    level.last = last;
-    level.step = all ? team : 1;
-    level.parts = all ? (blocks + team - 1) / team : last - first;
-    level.counter = all ? 0 : 1 + block / team;
-    return level;
 }
 
 // The variance of n samples from the sums of their distances from a pivot, and

@@ -41,9 +41,8 @@ int simt_atomic_add(int *p, int v);
 #define NO_UNROLL(k, n) UNROLLED(k, n)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
 #define UNROLL_2
-#define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
-#define REDUCTION_LEVELS(all, team)                                            \
-    for (int all = (team) == 1; all < 2; all++)
+#define SHARES_DO(share, n, shares)                                            \
+    for (int share = (shares)[0]; share < (n); share += (shares)[1])
 
 typedef struct {
     int x;
@@ -54,14 +53,11 @@ typedef struct {
 
 #define BARRIER() simt_barrier(__FILE__, __LINE__)
 #define counter_add(p, v) simt_atomic_add(p, v)
-// Blocks run one by one: all that have begun have ended.
 #define COUNTED (1 << 16)
 #define counter_begin(p) simt_atomic_add(p, 1)
-#define counter_end(p) simt_atomic_add(p, COUNTED)
-SINTER_INLINE void counter_await(int *counter, int ended) {
-    if (simt_atomic_add(counter, 0) / COUNTED != ended)
-        abort();
-}
+#define counter_leave(p) simt_atomic_add(p, COUNTED)
+#define counter_read(p) simt_atomic_add(p, 0)
+#define FENCE() ((void)0)
 
 SINTER_INLINE float __int_as_float(int i) {
     float v;

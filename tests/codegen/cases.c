@@ -170,7 +170,7 @@ const Named faithful_cases[] = {
     {"disjoint windows",         {NET("disjoint-windows"), AS_IS,  F32,  1, FAITHFUL, false}},
     {"frozen",           {NET("frozen"), AS_IS,    F32,  1, FAITHFUL, false}},
     {"rows",             {NET("rows"), AS_IS,      F32,  1, FAITHFUL, false}},
-    {"rows in teams",    {NET("rows"), WITH(many), F32,  1, FAITHFUL, false}},
+    {"rows for last blocks", {NET("rows"), WITH(many), F32,  1, FAITHFUL, false}},
     {"ends of rows",     {IR("row-ends"),          F32,  1, FAITHFUL, false}},
     {"pairs of rows",    {IR("pairs"),             F32,  1, FAITHFUL, false}},
     {"scattered",        {IR("scattered"),         F32,  1, FAITHFUL, false}},

@@ -175,7 +175,7 @@ START_TEST(spaces_workspaces_and_counters) {
 END_TEST
 
 // A space with so many sums of each column has tiles of columns, chunks of rows
-// in each, blocks of a team, and counters; the host has at most 64 chunks.
+// in each, last blocks, and counters; the host has at most 64 chunks.
 START_TEST(reductions_divide_their_space) {
     static const struct {
         GroupKind kind;
@@ -193,15 +193,15 @@ START_TEST(reductions_divide_their_space) {
         {GROUP_GRID, false, 100, 8192, 1, {8, 16, 1}, 8, 64},
         {GROUP_GRID, false, 64, 6144, 1, {6, 22, 1}, 6, 64},
         {GROUP_GRID, false, 1 << 17, 128, 2, {4, 132, 1}, 4, 132},
-        {GROUP_GRID, false, 1 << 20, 100, 1, {1, 528, 23}, 24, 528},
+        {GROUP_GRID, false, 1 << 20, 100, 1, {1, 528, 7}, 2, 528},
         // Vectors of a tile: 384 / 8 / 3, a power of two.
         {GROUP_GRID, false, 1 << 17, 384, 1, {3, 176, 1}, 3, 176},
         // One row: no block adds to another's columns.
         {GROUP_GRID, false, 1, 1 << 20, 1, {128, 1, 1}, 128, 1},
         // Sums of rows, or of more than columns, are in one tile.
-        {GROUP_GRID, true, 1 << 17, 128, 2, {1, 528, 23}, 24, 528},
+        {GROUP_GRID, true, 1 << 17, 128, 2, {1, 528, 16}, 2, 528},
         {GROUP_ROWS, false, 1 << 17, 32, 1, {1, 512, 1}, 1, 512},
-        {GROUP_ROWS, false, 1 << 17, 192, 3, {1, 264, 17}, 17, 264},
+        {GROUP_ROWS, false, 1 << 17, 192, 3, {1, 264, 18}, 2, 264},
     };
     Arena *a = arena_new();
     const Graph *g = graph_new(a, "g");
@@ -215,7 +215,7 @@ START_TEST(reductions_divide_their_space) {
         Division d = space_division(g, &s);
         ck_assert_int_eq(d.tiles, at[i].division.tiles);
         ck_assert_int_eq(d.chunks, at[i].division.chunks);
-        ck_assert_int_eq(d.team, at[i].division.team);
+        ck_assert_int_eq(d.last_blocks, at[i].division.last_blocks);
         ck_assert_int_eq(workspace_counters(&s), at[i].counters);
         Type want = type_of(F32, 2, (int64_t[]){at[i].partials, s.numbers});
         ck_assert(type_is((Type[]){workspace_type(&s)}, &want));

@@ -56,8 +56,10 @@ void program_run(const Program *p, const void *from, void *to) {
     char text[MAX_TEXT];
     program_text(p, text);
     PtxModule *m = ptx_read(text);
-    PtxOrder order = {
-        .seed = p->seed, .delays = p->delays, .programmatic = p->programmatic};
+    PtxOrder order = {.seed = p->seed,
+                      .delays = p->delays,
+                      .programmatic = p->programmatic,
+                      .cooperative = true};
     ptx_launch_run(ptx_launch_new(ptx_kernel(m, 0), (void *[]){&from, &to},
                                   p->grid, p->threads, order),
                    NULL);

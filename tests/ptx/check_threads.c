@@ -369,7 +369,7 @@ static int chained(const char *dependence, int launches, unsigned seed,
         array[0][i] = i;
     for (int i = 0; i <= launches; i++, launch = next) {
         void *from = array[i % 2], *to = array[(i + 1) % 2];
-        PtxOrder order = {(unsigned)i + seed * 64, delays, i > 0};
+        PtxOrder order = {(unsigned)i + seed * 64, delays, i > 0, false};
         next = i == launches
                    ? NULL
                    : ptx_launch_new(ptx_kernel(m, 0), (void *[]){&from, &to},

@@ -69,13 +69,13 @@ equal one_by_one
 trains merged SINTER_DOUBLE_SEED=9 SINTER_DOUBLE_DELAYED=1 ./norm $without
 equal merged
 
-# Sums of so many columns that blocks form teams, whose last blocks meet.
-cat >teams.net <<'NET'
-model Teams(image: f32[N, 1024]) -> f32[N, 3] {
+# Sums of so many columns that several last blocks share them.
+cat >shared.net <<'NET'
+model Shared(image: f32[N, 1024]) -> f32[N, 3] {
   image |> layer_norm |> linear(3)
 }
 
-train Teams {
+train Shared {
   data      = synthetic()
   batch     = 64
   epochs    = 5000
@@ -83,9 +83,11 @@ train Teams {
   optimizer = sgd(lr=0.1)
 }
 NET
-expect 0 "$SINTER" build teams.net -o teams
-"$SINTER" show kernels teams.net | grep -q last_of_level ||
-    fail "no blocks form teams"
-trains alone SINTER_DOUBLE_SEED=0 ./teams
-trains late SINTER_DOUBLE_SEED=7 SINTER_DOUBLE_DELAYED=1 ./teams
+expect 0 "$SINTER" build shared.net -o shared
+"$SINTER" show kernels shared.net | grep -q last_blocks ||
+    fail "no last blocks share sums"
+trains alone SINTER_DOUBLE_SEED=0 ./shared
+trains late SINTER_DOUBLE_SEED=7 SINTER_DOUBLE_DELAYED=1 ./shared
 expect_equal "$(newest alone)" "$(newest late)"
+trains at_once SINTER_DOUBLE_SEED=1 ./shared
+expect_equal "$(newest alone)" "$(newest at_once)"

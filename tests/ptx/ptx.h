@@ -26,7 +26,7 @@ typedef struct PtxModule PtxModule;
 typedef struct {
     const char *name;
     int threads; // that a block has at most
-    bool waits;  // for other blocks, so that all must be there
+    bool waits;  // for other blocks
     int num_parameters;
     const int *bytes; // of each parameter
     int instructions;
@@ -54,6 +54,8 @@ typedef struct {
     unsigned seed;
     bool delays;       // what blocks store; others see it where PTX makes them
     bool programmatic; // may start before the launch that it follows ends
+    bool cooperative;  // all blocks are there from the start; else, of a kernel
+                       // that waits, some, and the next when one has ended
 } PtxOrder;
 
 PtxLaunch *ptx_launch_new(const PtxKernel *k, void *const *argument, int grid,

@@ -16,6 +16,7 @@ typedef struct {
     uint64_t *registers;
     char *local;
     PtxCount *count; // or NULL
+    int pause;       // rounds without it
     bool has_triggered, ended;
 } Block;
 
@@ -24,6 +25,7 @@ struct PtxLaunch {
     char *parameters;
     Written *written; // NULL: the kernel does not depend on it
     int grid, threads;
+    bool cooperative;
     uint64_t seed;
     PtxCount *count;  // or NULL
     Visible *visible; // NULL: stores are not delayed
@@ -277,24 +279,44 @@ static void block_finish(Launch *l, int place) {
         block_end(b);
 }
 
-static void blocks_together(Launch *l) {
-    int left = l->grid;
-    for (int i = 0; i < l->grid; i++)
-        block_of(l, i);
-    for (int stuck = 0; left > 0;) {
-        int looking = 0, before = left;
-        left = 0;
-        for (int i = 0; i < l->grid; i++) {
-            if (!l->block[i].ended)
-                looking += block_round(&l->block[i]);
-            left += !l->block[i].ended;
+// A block pauses now and then if there is an order.
+static bool pauses(Launch *l, Block *b) {
+    enum { OFTEN = 16, ROUNDS = 64 };
+    if (b->pause == 0 && l->seed != 0 && drawn(l, OFTEN) == 0)
+        b->pause = 1 + (int)drawn(l, ROUNDS);
+    return b->pause > 0 && b->pause-- > 0;
+}
+
+// Runs all blocks, at most so many of them at a time.
+static void blocks_together(Launch *l, int resident) {
+    for (int stuck = 0, ended = 0, begun = 0; ended < l->grid;) {
+        for (; begun < l->grid && begun - ended < resident; begun++)
+            block_of(l, begun);
+        int looking = 0, running = begun - ended;
+        for (int i = 0; i < begun; i++) {
+            Block *b = &l->block[i];
+            if (b->thread == NULL)
+                continue;
+            if (!b->ended && pauses(l, b))
+                looking++;
+            else if (!b->ended)
+                looking += block_round(b);
+            ended += b->ended;
+            if (b->ended)
+                block_end(b);
         }
-        stuck = looking == before ? stuck + 1 : 0;
+        stuck = looking == running ? stuck + 1 : 0;
         if (stuck == MAX_LOOKS)
             ptx_fail(0, "%s: blocks wait for one another", l->kernel->is.name);
     }
-    for (int i = 0; i < l->grid; i++)
-        block_end(&l->block[i]);
+}
+
+// Fewer blocks than the grid has, unless all are there from the start or have
+// let the next launch start.
+static int resident_blocks(Launch *l, const Launch *next) {
+    if (l->cooperative || next != NULL || l->grid == 1)
+        return l->grid;
+    return l->seed == 0 ? 1 : 1 + (int)drawn(l, (unsigned)l->grid - 1);
 }
 
 // ---- launches that depend on one another ----
@@ -361,6 +383,7 @@ PtxLaunch *ptx_launch_new(const PtxKernel *is, void *const *argument, int grid,
     *l = (Launch){.kernel = k,
                   .grid = grid,
                   .threads = threads,
+                  .cooperative = order.cooperative,
                   .seed = order.seed,
                   .dependence = {.is_programmatic = order.programmatic}};
     l->parameters = room((size_t)k->parameter_bytes, 0);
@@ -381,7 +404,7 @@ void ptx_launch_run(PtxLaunch *l, PtxLaunch *next) {
     if (next != NULL)
         blocks_with_next(l, next);
     if (l->kernel->is.waits)
-        blocks_together(l);
+        blocks_together(l, resident_blocks(l, next));
     for (int i = 0; i < l->grid && !l->kernel->is.waits; i++)
         block_finish(l, i);
     for (int i = 0; i < l->grid; i++)
@@ -396,14 +419,14 @@ void ptx_launch_run(PtxLaunch *l, PtxLaunch *next) {
 
 void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
              unsigned seed) {
-    PtxOrder order = {.seed = seed};
+    PtxOrder order = {.seed = seed, .cooperative = true};
     ptx_launch_run(ptx_launch_new(k, argument, grid, threads, order), NULL);
 }
 
 void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
                      int threads, PtxCount *count) {
-    PtxLaunch *l =
-        ptx_launch_new(k, argument, grid, threads, (PtxOrder){.seed = 0});
+    PtxLaunch *l = ptx_launch_new(k, argument, grid, threads,
+                                  (PtxOrder){.seed = 0, .cooperative = true});
     l->count = count;
     ptx_launch_run(l, NULL);
 }

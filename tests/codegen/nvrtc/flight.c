@@ -10,13 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LOAD_GLOBAL = 0x981,
-    BRANCH = 0x947,
-    FENCE = 0x992,
-    ATOMIC = 0x9a8,
-    NUM_COUNTERS = 6
-};
+enum { LOAD_GLOBAL = 0x981, BRANCH = 0x947, FENCE = 0x992, NUM_COUNTERS = 6 };
 
 typedef struct {
     uint64_t low, high;
@@ -77,9 +71,7 @@ static int flight_of(const Instruction *code, int count, int times) {
 static int main_part(const Instruction *code, int count, bool phased) {
     int end = count;
     for (int i = 0; i < count; i++) {
-        bool fences =
-            operation(&code[i]) == FENCE || operation(&code[i]) == ATOMIC;
-        if (fences && (phased || end == count))
+        if (operation(&code[i]) == FENCE && (phased || end == count))
             end = i;
     }
     return end;

@@ -9,7 +9,7 @@ KERNEL(256, 2) k00_cast(
 {
     DECLARE_BLOCK;
     enum { ROWS = 64, C = 32, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);

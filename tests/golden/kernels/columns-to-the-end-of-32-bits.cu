@@ -45,7 +45,7 @@ KERNEL(256, 2) k01_abs(
 {
     DECLARE_BLOCK;
     enum { ROWS = 1, C = 2147483647, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -73,7 +73,7 @@ KERNEL(256, 2) k02_relu(
 {
     DECLARE_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);

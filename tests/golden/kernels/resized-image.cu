@@ -7,7 +7,7 @@ KERNEL(256, 2) k00_resize_grad(
 {
     DECLARE_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -51,7 +51,7 @@ KERNEL(256, 2) k01_cast(
 {
     DECLARE_BLOCK;
     enum { ROWS = 192, C = 16, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -121,7 +121,7 @@ KERNEL(256, 2) k02_resize_grad(
 {
     DECLARE_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);

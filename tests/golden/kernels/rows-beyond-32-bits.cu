@@ -10,7 +10,7 @@ KERNEL(256, 4) k00_var(
     DECLARE_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG(CG, NT), TY = NT / TX };
     enum { WIDTH = 16 };
     SHARED float shared[REDUCE_LANES * NT];
     SHARED float samples[3 * VW * TX];
@@ -59,11 +59,12 @@ KERNEL(256, 4) k00_var(
             NT);
     }
     if (last_block(counter, blocks)) {
-        NO_UNROLL(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
-            const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
+        NO_UNROLL(turn, (8 + THREADS_ALONG(8, NT) - 1) / THREADS_ALONG(8, NT)) {
+            const int c = turn * THREADS_ALONG(8, NT) + threadIdx.x % THREADS_ALONG(8, NT);
             float s[2];
-            grid_sum(s, 2, 13, c, 8 + 8, 8, part + 0, WIDTH, blocks, TILE(8, NT), shared, NT);
-            if (threadIdx.x < TILE(8, NT) && c < 8) {
+            grid_sum(s, 2, 13, c, 8 + 8, 8, part + 0, WIDTH, blocks, THREADS_ALONG(8, NT),
+                shared, NT);
+            if (threadIdx.x < THREADS_ALONG(8, NT) && c < 8) {
                 put_f32(p3 + c, variance_of_sums(s[0], s[1], 4294967296.0f));
             }
         }

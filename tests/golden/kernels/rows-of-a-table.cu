@@ -9,7 +9,7 @@ KERNEL(256, 2) k00_mul(
 {
     DECLARE_BLOCK;
     enum { ROWS = 32, C = 16, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -46,7 +46,7 @@ KERNEL(256) k01_gather_grad(
 {
     DECLARE_BLOCK;
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG(CG, NT), TY = NT / TX };
     enum { INDICES_PER_THREAD = HOST_GPU(1, 4), PREFETCH = HOST_GPU(1, 8) };
     SHARED int listed[2 * INDICES_PER_THREAD * NT];
     const int tx = threadIdx.x % TX;

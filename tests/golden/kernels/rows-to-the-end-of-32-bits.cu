@@ -7,7 +7,7 @@ KERNEL(256, 4) k00_relu(
 {
     DECLARE_BLOCK;
     enum { ROWS = 2147483391, C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);
@@ -37,7 +37,7 @@ KERNEL(256, 4) k01_relu(
     DECLARE_BLOCK;
     const long long ROWS = 2147483392;
     enum { C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE_OF(long long, lo, hi, ROWS);

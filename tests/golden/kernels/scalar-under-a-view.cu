@@ -39,7 +39,7 @@ KERNEL(256, 2) k01_mul(
 {
     DECLARE_BLOCK;
     enum { ROWS = 1, C = 30, VW = LANES(5), CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);

@@ -68,11 +68,12 @@ KERNEL(256, 2) k00_sum(
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     if (last_block(counter, blocks)) {
-        NO_UNROLL(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
-            const int c = turn * TILE(1, NT) + threadIdx.x % TILE(1, NT);
+        NO_UNROLL(turn, (1 + THREADS_ALONG(1, NT) - 1) / THREADS_ALONG(1, NT)) {
+            const int c = turn * THREADS_ALONG(1, NT) + threadIdx.x % THREADS_ALONG(1, NT);
             float s[1];
-            grid_sum(s, 1, 1, c, 1, 1, part + 0, WIDTH, blocks, TILE(1, NT), shared, NT);
-            if (threadIdx.x < TILE(1, NT) && c < 1) put_f32(p9 + c, s[0]);
+            grid_sum(s, 1, 1, c, 1, 1, part + 0, WIDTH, blocks, THREADS_ALONG(1, NT), shared,
+                NT);
+            if (threadIdx.x < THREADS_ALONG(1, NT) && c < 1) put_f32(p9 + c, s[0]);
         }
     }
 }

@@ -7,7 +7,7 @@ KERNEL(256, 2) k00_relu(
 {
     DECLARE_BLOCK;
     enum { ROWS = 8388616, C = 256, VW = 1, CG = C / VW };
-    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    enum { NT = THREADS(256), TX = THREADS_ALONG_ROW(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     BLOCK_RANGE(lo, hi, ROWS);

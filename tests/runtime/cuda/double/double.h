@@ -260,7 +260,7 @@ struct CUfunc_st {
     long number; // no other has had it, as others have the address
     const char *name;
     int threads; // of a block
-    bool waits;  // for its whole grid
+    bool waits;  // for its whole grid; of PTX only a run shows it
     int num_parameters;
     const int *bytes; // of each
     void (*run)(CUfunction f, void **argument, int grid);

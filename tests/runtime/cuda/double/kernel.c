@@ -9,6 +9,7 @@ typedef struct {
     long number; // that it had when it was launched
     int grid;
     bool is_programmatic; // may start before the launch before it ends
+    bool is_cooperative;
     PtxLaunch *started;   // it has; NULL: it has not
     void *argument[];     // and then their bytes
 } Launch;
@@ -96,7 +97,8 @@ static void launch_check(const Launch *l) {
 static PtxLaunch *launch_start(const Launch *l, unsigned seed) {
     PtxOrder order = {.seed = seed,
                       .delays = setting_number("SINTER_DOUBLE_DELAYED", 0) != 0,
-                      .programmatic = l->is_programmatic};
+                      .programmatic = l->is_programmatic,
+                      .cooperative = l->is_cooperative};
     launch_check(l);
     return ptx_launch_new(l->function->ptx, l->argument, l->grid,
                           l->function->threads, order);
@@ -130,7 +132,7 @@ static void launch_run(Work *w) {
 }
 
 static Launch *launch_new(CUfunction f, int grid, void **parameter,
-                          bool programmatic) {
+                          bool programmatic, bool cooperative) {
     size_t count = (size_t)f->num_parameters;
     Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
     char *bytes = (char *)(l->argument + count);
@@ -142,6 +144,7 @@ static Launch *launch_new(CUfunction f, int grid, void **parameter,
                   f->number,
                   grid,
                   programmatic,
+                  cooperative,
                   NULL};
     for (size_t i = 0; i < count; i++) {
         if (f->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
@@ -181,7 +184,8 @@ static CUresult launch(CUfunction f, const unsigned grid[3],
     if (programmatic && device_architecture() < 90)
         return CUDA_ERROR_NOT_SUPPORTED;
     CUresult result = stream_add(
-        s, &launch_new(f, (int)grid[0], parameter, programmatic)->work);
+        s, &launch_new(f, (int)grid[0], parameter, programmatic, cooperative)
+                ->work);
     s->after_kernel = result == CUDA_SUCCESS;
     return result;
 }

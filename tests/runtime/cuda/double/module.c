@@ -101,7 +101,7 @@ static CUresult ptx_load(CUmodule m, const char *text) {
         m->function[i] = (struct CUfunc_st){++modules.functions,
                                             k->name,
                                             k->threads,
-                                            k->waits,
+                                            false,
                                             k->num_parameters,
                                             k->bytes,
                                             ptx_launch,
