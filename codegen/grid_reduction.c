@@ -348,14 +348,13 @@ static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
     const Expr *per = EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per));
     if (r->per == 1)
         CODE(e, b, NO_NODE,
-             shares(e) ? "SHARES_DO(share, ($ + $ - 1) / $, shares) {"
-                         "    const int c = share * $ + threadIdx.x % $; ~"
-                         "    if (threadIdx.x < $ && c < $) { ~ }"
-                         "}"
-                       : "NO_UNROLL(turn, ($ + $ - 1) / $) {"
-                         "    const int c = turn * $ + threadIdx.x % $; ~"
-                         "    if (threadIdx.x < $ && c < $) { ~ }"
-                         "}",
+             arena_format(e->a,
+                          "%s {"
+                          "    const int c = turn * $ + threadIdx.x %% $; ~"
+                          "    if (threadIdx.x < $ && c < $) { ~ }"
+                          "}",
+                          shares(e) ? "SHARES_DO(turn, ($ + $ - 1) / $, shares)"
+                                    : "NO_UNROLL(turn, ($ + $ - 1) / $)"),
              count, tx, tx, tx, tx, load, tx, count, store);
     else
         CODE(e, b, NO_NODE,
