@@ -1,16 +1,18 @@
 // Cost: launches, flops and bytes of a plan.
 
-#include "ir/attention.h"
 #include "passes/passes.h"
+#include "passes/plan/attention_tiles.h"
 
-// Two products forward, and seven backward: scores and their gradients are
-// computed for the gradients of queries and again for those of keys and values.
-// With a causal mask, half of each.
+// Two products forward, and five backward in one pass: scores and gradients of
+// weights, and the gradients of queries, keys and values.  In two passes there
+// are seven, as the first two are computed in both.  With a causal mask, half
+// of each.
 static int64_t attention_flops(const Graph *g, const Node *d) {
     Attention s = attention_of(g, d);
-    int64_t products = d->op == OP_attention        ? 2
-                       : d->op == OP_attention_grad ? 7
-                                                    : 0;
+    int64_t products = d->op == OP_attention                ? 2
+                       : d->op != OP_attention_grad         ? 0
+                       : attention_tiles(&s, true).one_pass ? 5
+                                                            : 7;
     int64_t columns = s.causal ? (s.positions + 1) / 2 : s.positions;
     return 2 * products * s.samples * s.heads * s.positions * columns * s.size;
 }

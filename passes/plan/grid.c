@@ -4,6 +4,7 @@
 // fixed order.  So the grid decides the bits of results: it is part of the
 // plan, and no run changes it.
 
+#include "passes/plan/attention_tiles.h"
 #include "passes/plan/group.h"
 
 #include "base/round_up.h"
@@ -159,6 +160,13 @@ void group_grid(const Graph *g, Group *group) {
     *host = space_grid(g, group->iteration_space, true);
     if (group->kind == GROUP_ROWS && group->workspace == NO_NODE) {
         *device = rows_grid(g, group->iteration_space);
+        return;
+    }
+    if (group->kind == GROUP_ATTENTION) {
+        const Node *d = &g->node[group_first(g, group, ATTENDS)];
+        Attention s = attention_of(g, d);
+        *device = grid_within(attention_blocks(&s, d->op == OP_attention_grad),
+                              device_grid(g));
         return;
     }
     if (group_info[group->kind].blocks == BY_ROW) {

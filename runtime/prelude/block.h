@@ -25,9 +25,7 @@ DEVICE float block_sum(float v, float *shared, int threads) {
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = v;
     BARRIER();
-    v = (int)(threadIdx.x % 32) < threads / 32 ? shared[threadIdx.x % 32]
-                                               : 0.0f;
-    return warp_sum(v, 32);
+    return warp_sum(shared[threadIdx.x % (threads / 32)], threads / 32);
 }
 
 DEVICE float block_max(float v, float *shared, int threads) {
@@ -36,9 +34,7 @@ DEVICE float block_max(float v, float *shared, int threads) {
     if (threadIdx.x % 32 == 0)
         shared[threadIdx.x / 32] = v;
     BARRIER();
-    v = (int)(threadIdx.x % 32) < threads / 32 ? shared[threadIdx.x % 32]
-                                               : -INF;
-    return warp_max(v, 32);
+    return warp_max(shared[threadIdx.x % (threads / 32)], threads / 32);
 }
 
 // Over the threads of a row: one thread, some of a warp, or the block.
@@ -102,21 +98,24 @@ DEVICE void columns_halving(float *out, const float *v, int n, int columns,
             break;
         if (own % 2 == 0) {
             own /= 2;
-            UNROLLED(k, own) {
+            UNROLLED(k, n) {
+                if (k >= own)
+                    break;
                 const float other = upper ? u[k] : u[k + own];
                 u[k] = combine(upper ? u[k + own] : u[k],
                                SHUFFLE(other, lane ^ step), largest);
             }
             first += upper ? own : 0;
         } else {
-            UNROLLED(k, own)
-            u[k] = combine(u[k], SHUFFLE(u[k], lane ^ step), largest);
+            UNROLLED(k, n)
+            if (k < own)
+                u[k] = combine(u[k], SHUFFLE(u[k], lane ^ step), largest);
             stores = stores && !upper;
         }
     }
     BARRIER();
-    UNROLLED(k, own)
-    if (stores)
+    UNROLLED(k, n)
+    if (stores && k < own)
         shared[threadIdx.x / 32 * n * tx + half_offset(first + k, x, n)] = u[k];
     BARRIER();
     const int at = threadIdx.x;
@@ -264,7 +263,13 @@ DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
 
 // The sum of n numbers in a fixed order; all threads get it.
 DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
+    enum { FEW = 8 * 32 }; // numbers that each warp adds for itself
     float sum = 0.0f;
+    if (n <= FEW) {
+        for (int i = threadIdx.x % 32; i < n; i += 32)
+            sum += part[i];
+        return warp_sum(sum, 32);
+    }
     for (int i = threadIdx.x; i < n; i += threads)
         sum += part[i];
     return block_sum(sum, shared, threads);
@@ -288,18 +293,20 @@ DEVICE int list_rows(int *listed, const int *named, int per, int from, int lo,
     if (warp_lane == 31)
         counts[warp] = upto;
     BARRIER();
-    int at = (int)upto - own, count = 0;
+    upto -= (float)own;
+    float count = 0.0f;
     for (int w = 0; w < threads / 32; w++) {
-        at += w < warp ? (int)counts[w] : 0;
-        count += (int)counts[w];
+        upto += w < warp ? counts[w] : 0.0f;
+        count += counts[w];
     }
+    int at = (int)upto;
     UNROLLED(m, per)
     if (named[m] >= lo && named[m] < hi) {
         listed[2 * at] = from + threadIdx.x * per + m;
         listed[2 * at++ + 1] = named[m];
     }
     BARRIER();
-    return count;
+    return (int)count;
 }
 
 // Whether this is the last block of the launch to arrive; the others' writes

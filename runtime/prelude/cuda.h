@@ -390,6 +390,13 @@ DEVICE float inverse(float x) {
     return y;
 }
 
+// e^x for an x up to 0; 0 below 2^-126.
+DEVICE float exp_weight(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.442695f * x));
+    return y;
+}
+
 // A power of 2, whose exponent includes the logarithm of the factor; 0 below
 // 2^-126.
 DEVICE float normal_pdf(float x) {

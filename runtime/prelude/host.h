@@ -203,6 +203,13 @@ DEVICE float exp_of(float x) {
     return x < -104.0f ? 0.0f : y;
 }
 
+// For an x up to 0, the same, and 0 below 2^-126.
+DEVICE float exp_weight(float x) {
+    unsigned low;
+    const float y = exp_near_0(exp_reduced(x, 127, &low)) * power_of_2(low);
+    return x < -87.33654f ? 0.0f : y;
+}
+
 // At most 1.41 units of the last place off: x + x^3 p(x^2) with a minimax
 // polynomial p up to an |x| of 0.6, where it is 2.8e-9 wrong, relative to its
 // value; beyond, 1 - 2 / (e^2|x| + 1).

@@ -14,9 +14,9 @@
 
 // CUDA's are others than those of the C library.  Where PTX is executed here,
 // its rsqrt is the host's formula; a GPU's is not.
-static const char *const functions[] = {"rsqrtf",     "expf",    "tanhf",
-                                        "sinf",       "cosf",    "normal_cdf",
-                                        "normal_pdf", "sigmoid", NULL};
+static const char *const functions[] = {
+    "rsqrtf", "expf",       "exp_weight", "tanhf",   "sinf",
+    "cosf",   "normal_cdf", "normal_pdf", "sigmoid", NULL};
 
 static bool on_gpu(void) {
     return getenv("SINTER_DOUBLE_PTX") == NULL;

@@ -19,6 +19,8 @@ enum { STRIDE = 251, COUNT = 4096 };
 
 typedef void Kernel(const float *x, float *y);
 
+#define weight(x) exp_weight(-fabsf(x))
+
 #define FUNCTION(name)                                                         \
     static void every_##name(const float *restrict x, float *restrict y) {     \
         LANES_DO(k, COUNT) {                                                   \
@@ -27,6 +29,7 @@ typedef void Kernel(const float *x, float *y);
     }
 FUNCTION(rsqrtf)
 FUNCTION(expf)
+FUNCTION(weight)
 FUNCTION(logf)
 FUNCTION(tanhf)
 FUNCTION(sigmoid)
@@ -42,6 +45,10 @@ static double rsqrt(double x) {
 // 0 where e^-x is infinite in f32.
 static double logistic(double x) {
     return isinf((float)exp(-x)) ? 0 : 1 / (1 + exp(-x));
+}
+
+static double exp_below_0(double x) {
+    return fabs(x) > 87.33654f ? 0 : exp(-fabs(x));
 }
 
 static double cdf(double x) {
@@ -66,6 +73,8 @@ static const struct {
 } function[] = {
     {"rsqrt", "| rsqrt |", every_rsqrtf, rsqrt, NULL, false},
     {"exp", "| exp |", every_expf, exp, NULL, false},
+    {"weight", "| exp of attention's weights |", every_weight, exp_below_0,
+     NULL, false},
     {"log", "| log |", every_logf, log, NULL, false},
     {"tanh", "| tanh |", every_tanhf, tanh, NULL, false},
     {"sigmoid", "| sigmoid |", every_sigmoid, logistic, NULL, false},

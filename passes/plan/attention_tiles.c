@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tiles of attention's kernels: as many positions as shared memory holds.
+#include "passes/plan/attention_tiles.h"
+
+#include "base/round_up.h"
+
+// Floats of shared memory on a GPU: a kernel has 48 KiB without asking for
+// more.
+enum { SHARED_FLOATS = 47 << 8, MOST = 64, LEAST = 8 };
+
+static int64_t longer(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+// A tile of queries, one of keys or values, weights, and three numbers of each
+// row.
+static int64_t forward_floats(const Attention *s, const AttentionTiles *t) {
+    int64_t row = s->size + ATTENTION_PAD;
+    return (t->own + t->other) * row + t->own * (t->other + ATTENTION_PAD) +
+           3 * t->own;
+}
+
+// Queries and gradients of their results, keys and values, weights and their
+// gradients, and two numbers of each row of queries.
+static int64_t backward_floats(const Attention *s, const AttentionTiles *t) {
+    int64_t row = s->size + ATTENTION_PAD;
+    int64_t weights = longer(t->own * (t->other + ATTENTION_PAD),
+                             t->other * (t->own + ATTENTION_PAD));
+    return 2 * (t->own + t->other) * row + 2 * weights +
+           2 * longer(t->own, t->other);
+}
+
+// The same with a tile of keys by rows, too, and the gradients of all queries.
+static int64_t one_pass_floats(const Attention *s, const AttentionTiles *t) {
+    int64_t row = s->size + ATTENTION_PAD;
+    int64_t queries = s->heads / s->kv_heads * round_up(s->positions, t->own);
+    return 2 * t->other * row + 2 * t->own * s->size +
+           2 * t->other * (t->own + ATTENTION_PAD) + t->own * row +
+           queries * (row + 2);
+}
+
+AttentionTiles attention_tiles(const Attention *s, bool backward) {
+    int64_t (*floats)(const Attention *s, const AttentionTiles *t) =
+        backward ? backward_floats : forward_floats;
+    AttentionTiles t = {s->size <= 32 || !backward ? MOST : MOST / 2,
+                        backward ? MOST / 2 : MOST, false};
+    t.one_pass = backward && one_pass_floats(s, &t) <= SHARED_FLOATS;
+    if (t.one_pass)
+        return t;
+    while (floats(s, &t) > SHARED_FLOATS && t.own > LEAST) {
+        if (t.other >= t.own)
+            t.other /= 2;
+        else
+            t.own /= 2;
+    }
+    return t;
+}
+
+int64_t attention_blocks(const Attention *s, bool backward) {
+    AttentionTiles t = attention_tiles(s, backward);
+    int64_t heads = backward ? s->heads + s->kv_heads : s->heads;
+    return s->samples *
+           (t.one_pass ? s->kv_heads : heads * divide_up(s->positions, t.own));
+}
