@@ -48,6 +48,9 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
+    for (int i = 0; i < w->num_variables; i++)
+        if (w->variable[i].estimate.level > w->depth)
+            w->variable[i].estimate.level = w->depth;
     if (unrolled)
         outer->in_flight += own->in_flight * together;
     else

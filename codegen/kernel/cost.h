@@ -22,6 +22,7 @@ typedef struct {
     bool constant;      // the compiler knows it
     bool real;          // a float
     bool wide;          // 64 bits
+    bool thread;        // a function of the thread's number alone
 } Estimate;
 
 // The live range of a variable, from its declaration to its last use.

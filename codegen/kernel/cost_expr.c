@@ -34,7 +34,9 @@ static Estimate both(Estimate a, Estimate b) {
                       .level = a.level > b.level ? a.level : b.level,
                       .constant = a.constant && b.constant,
                       .real = a.real || b.real,
-                      .wide = a.wide || b.wide};
+                      .wide = a.wide || b.wide,
+                      .thread =
+                          (a.thread || a.constant) && (b.thread || b.constant)};
 }
 
 static bool is_power(double x) {
@@ -119,14 +121,18 @@ static bool compares(const char *op) {
            strcmp(op, "||") == 0;
 }
 
-// Threads of which a condition on the number of a thread selects one in
-// `period / run`.
+// Warps that a condition on the number of a thread selects: with `==` one in
+// `period / run`, with `<` the first of a period.
 static double share_of(const char *op, Estimate a, Estimate b) {
     if (strcmp(op, "&&") == 0)
         return a.share < 0   ? b.share
                : b.share < 0 ? a.share
                              : a.share * b.share;
-    if (strcmp(op, "==") != 0 || !b.constant || a.run >= THREADS)
+    if (!b.constant || a.run >= THREADS)
+        return -1;
+    if (strcmp(op, "<") == 0 && a.thread && a.run == 1)
+        return fmin(ceil(b.value / WARP) * WARP / a.period, 1);
+    if (strcmp(op, "==") != 0)
         return -1;
     return fmax(a.run, WARP) / fmax(a.period, WARP);
 }
@@ -199,7 +205,7 @@ static Estimate choice_estimate(Walk *w, const Expr *x) {
         return estimate_of(w, x->arg[test.value != 0 ? 1 : 2]);
     Estimate a = estimate_of(w, x->arg[1]), b = estimate_of(w, x->arg[2]);
     Estimate e = both(test, both(a, b));
-    e.constant = false;
+    e.constant = e.thread = false;
     e.real = a.real || b.real;
     e.value = test.value != 0 ? a.value : b.value;
     spend(w, e.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, e.level);
@@ -531,7 +537,8 @@ static Estimate cast_estimate(Walk *w, const Expr *x) {
 // A field of an entry's row is loaded once.
 static Estimate field_estimate(Walk *w, const Expr *x) {
     if (is_named(x->arg[0], "threadIdx"))
-        return (Estimate){.run = 1, .period = THREADS, .share = -1};
+        return (Estimate){
+            .run = 1, .period = THREADS, .share = -1, .thread = true};
     Estimate e = estimate_of(w, x->arg[0]);
     e.constant = false;
     e.real = strcmp(x->name, "f") == 0;
