@@ -153,7 +153,7 @@ static void emit_tile(const Attend *a, Block *b, Tile t) {
          from, from);
     const Expr *x = value_at(e, s, t.n, channels_at(a, t.n, t.first));
     if (t.scaled)
-        x = EXPR(e, "$ * $", x, x_scale(e->a, a->s.scale));
+        x = EXPR(e, "$ * $", x, x_coefficient(e->a, a->s.scale));
     const Expr *element = t.transposed ? EXPR(e, "(c + k) * $ + j", rows)
                                        : EXPR(e, "j * LQ + c + k");
     CODE(e, &s->lanes, t.n, "$[$] = $ + j < T ? $ : 0.0f;", to, element, from,
@@ -371,7 +371,8 @@ static void emit_kept(const Attend *a, Block *b, const char *width,
          "LANES_DO(k, $) kept[k] = drawn[k] < $ ? 0.0f : $;",
          row, row, n, n, a->seed, x_kind(e->a, X_STREAM, s->stream), a->epoch,
          x_size(e->a, attention_row(s)), x_name(e->a, column), n, n,
-         x_size(e->a, (int64_t)least), x_scale(e->a, 1 / (1 - s->dropout)));
+         x_size(e->a, (int64_t)least),
+         x_coefficient(e->a, 1 / (1 - s->dropout)));
 }
 
 // x times kept[k], if there is dropout.
@@ -638,7 +639,7 @@ static void emit_queries(const Attend *a, Block *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
     Block keys = {NULL, NULL};
-    const Expr *scale = x_scale(e->a, a->s.scale);
+    const Expr *scale = x_coefficient(e->a, a->s.scale);
     declare_tiles(a, b, "BM", "BN");
     emit_query_tiles(a, b, "BM");
     emit_deltas(a, b, "BM");
@@ -737,7 +738,7 @@ static void emit_head(const Attend *a, Block *b) {
     emit_keys(a, &keys);
     emit_row(a, &rows, a->n, x_name(e->a, "i"), query_channel(a),
              EXPR(e, "all_dq[((h - from) * QUERIES + i) * LQ + c + k] * $",
-                  x_scale(e->a, a->s.scale)));
+                  x_coefficient(e->a, a->s.scale)));
     CODE(e, b, NO_NODE,
          "const int count = HEADS / KV_HEADS * QUERIES * LQ;"
          "for (int t = threadIdx.x; t < count; t += NT) all_dq[t] = 0.0f;"

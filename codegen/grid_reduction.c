@@ -203,7 +203,7 @@ static int64_t shared_width(const Run *r, int64_t chunks, int64_t most) {
 // for loads as with three.
 static void run_divide(const Emit *e, Run *r) {
     enum { LOADS = 40, MOST = 7 }; // columns, each of one sum
-    bool few = e->grid[DEVICE_PLAN] <= 2 * e->g->multiprocessors;
+    bool few = e->grid[GPU_PLAN] <= 2 * e->g->multiprocessors;
     int64_t times = e->group->kind == GROUP_ROWS && few ? 2 : 1;
     Division d = e->group->division;
     int64_t columns = r->count / d.tiles, tx = threads_along(columns);

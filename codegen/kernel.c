@@ -147,7 +147,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
         block_share(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
     tree_wait(own, k->tree);
-    k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
+    k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], device->graph->act);
     KernelCost one = tree_cost(k->tree, 1, device->graph->act);
     for (int issue = 0; issue < NUM_ISSUES; issue++)
         k->row_instructions += one.issue[issue];

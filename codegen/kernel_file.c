@@ -115,7 +115,7 @@ void kernels_write(const Writer *w, Text *t) {
              "#ifndef SINTER_ACT\n"
              "#define SINTER_ACT %d // bits of an activation on CUDA\n"
              "#endif\n",
-             act_bits(w->plan[DEVICE_PLAN]->act));
+             act_bits(w->plan[GPU_PLAN]->act));
     if (count_statistics(w) > 0)
         text_add(t,
                  "#define SINTER_STATISTICS %d // batch_norms whose sums a "

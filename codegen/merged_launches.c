@@ -60,7 +60,7 @@ static void add_parameters(Text *t, const Kernel *k, int phase,
 
 static void add_phase(Text *t, const Kernel *k, int phase) {
     const char *blocks = arena_format(t->arena, "HOST_GPU(%d, %d)",
-                                      k->grid[HOST_PLAN], k->grid[DEVICE_PLAN]);
+                                      k->grid[HOST_PLAN], k->grid[GPU_PLAN]);
     if (phase > 0)
         text_add(t, "    GRID_BARRIER(barrier);\n");
     text_add(t, "    PHASE(%d) FOR_BLOCKS(%s)\n        %s_body(", phase, blocks,
@@ -134,8 +134,8 @@ void launches_merge(Launches *l, Arena *a) {
         const Kernel *kernel = m->kernel = &l->kernel[m->launch.first];
         merged_write(a, m, kernel, l->plan->graph);
         for (int k = 0; k < m->launch.count; k++)
-            if (kernel[k].grid[DEVICE_PLAN] > m->blocks)
-                m->blocks = kernel[k].grid[DEVICE_PLAN];
+            if (kernel[k].grid[GPU_PLAN] > m->blocks)
+                m->blocks = kernel[k].grid[GPU_PLAN];
     }
 }
 

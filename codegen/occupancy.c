@@ -91,7 +91,7 @@ static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
 // Takes the fewest blocks that have enough loads in flight, or else the most
 // loads; `most` blocks are launched for each multiprocessor.
 static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
-    bool pairs = has_pairs_of_rows(e, e->grid[DEVICE_PLAN]);
+    bool pairs = has_pairs_of_rows(e, e->grid[GPU_PLAN]);
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < 2; i++)
         for (int b = 2, rows = i ? 3 - wanted : wanted;
@@ -129,7 +129,7 @@ static int least_blocks(const KernelCost *k, int most) {
 }
 
 void choose_occupancy(Emit *e, Tree *tree) {
-    int blocks = e->grid[DEVICE_PLAN], all = e->g->multiprocessors;
+    int blocks = e->grid[GPU_PLAN], all = e->g->multiprocessors;
     int most = (int)divide_up(blocks, all);
     KernelCost k = tree_cost(tree, blocks, e->device->act);
     Rows r = {.e = e, .loop = find_loop(&tree->body)};

@@ -164,7 +164,7 @@ void buckets_write(const Writer *w, Text *t, int which) {
 // The host has no second stream.
 void forks_write(const Writer *w, Text *t) {
     for (int i = 0; i < w->num_steps; i++) {
-        const Forks *f = &w->step[i].plan[DEVICE_PLAN]->forks;
+        const Forks *f = &w->step[i].plan[GPU_PLAN]->forks;
         if (f->count == 0)
             continue;
         text_add(t, "\nstatic const RtFork %s_forks[] = {\n", w->step[i].name);
@@ -310,7 +310,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      ",\n     .bucket = %s_buckets_%s, .num_buckets = "
                      "COUNT(%s_buckets_%s)",
                      s->name, on, s->name, on);
-        if (which == DEVICE_PLAN && s->plan[which]->forks.count > 0)
+        if (which == GPU_PLAN && s->plan[which]->forks.count > 0)
             text_add(t,
                      ",\n     .fork = %s_forks, .num_forks = COUNT(%s_forks)",
                      s->name, s->name);
@@ -345,11 +345,11 @@ void plan_write(const Writer *w, Text *t, int which) {
     }
     text_add(t, "        .step = steps_%s,\n", on);
     text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
-    if (which == DEVICE_PLAN && w->fusions.num_fusions > 0)
+    if (which == GPU_PLAN && w->fusions.num_fusions > 0)
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");
-    if (which == DEVICE_PLAN && w->merges)
+    if (which == GPU_PLAN && w->merges)
         text_add(t, "        .merged = merged_launches,\n"
                     "        .num_merged = COUNT(merged_launches),\n");
     if (which == w->tiled && w->tiles)

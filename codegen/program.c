@@ -23,7 +23,7 @@ static void list_written(Writer *w, const Launches *l) {
 
 static void find_steps(Writer *w) {
     const Plan *host = w->plan[HOST_PLAN];
-    Launches *launches = codegen_launches(host, w->plan[DEVICE_PLAN], w->a);
+    Launches *launches = codegen_launches(host, w->plan[GPU_PLAN], w->a);
     w->num_steps = host->num_steps;
     w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, PlannedStep);
     for (int i = 0; i < w->num_steps; i++) {
@@ -72,7 +72,7 @@ static void write_header(const Writer *w, Text *t) {
              (long long)count_parameters(p->stage[0].train));
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
              (long long)w->plan[HOST_PLAN]->arena_bytes,
-             (long long)w->plan[DEVICE_PLAN]->arena_bytes);
+             (long long)w->plan[GPU_PLAN]->arena_bytes);
     text_add(t, "//   a step: %d launches, ", main_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              merged_saving(&main_step(w)->launches->plan->merged,
@@ -97,7 +97,7 @@ void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                 .plan = plan,
                 .options = o,
                 .a = arena_new(),
-                .tiled = o->host_tiles ? HOST_PLAN : DEVICE_PLAN};
+                .tiled = o->host_tiles ? HOST_PLAN : GPU_PLAN};
     find_steps(&w);
     kernels_write(&w, cu);
     write_header(&w, c);

@@ -41,7 +41,7 @@ typedef struct {
     const Kernel *kernel; // NULL: there is none, the operand is in memory
     Type type;            // of the kernel's result
     bool *used;           // which parameters of the kernel it reads
-    bool whole, pooled;   // it reads tensors of its rows, and pooled ones
+    bool reads_rows, reads_pooled; // it reads tensors of its rows, pooled ones
     bool by_row;          // it reads tensors of its rows and one column
     Block statements;
     Block stores; // of the kernel's results, by blocks of the first columns
@@ -67,8 +67,9 @@ typedef struct {
     TileWindow window; // of the others
     DType act;
     TileOperand operand[TILE_OPERANDS];
-    TilePool pooled;        // of its result
-    TileOperand pool;       // the kernel that pools it, whose parameters it has
+    TilePool pool_windows; // of its result
+    TileOperand
+        pool_kernel;        // the kernel that pools it, whose parameters it has
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
     double instructions;    // of the epilogue's and the pool's kernel, for each
@@ -138,7 +139,7 @@ typedef struct TileValues {
     int *declared;            // variables with that stem
     TileOperand *operand;     // of a prologue
     struct TileValues *image; // of pooled values: those of the whole result
-    const Expr *pooled[3]; // row and column of the pooled pixel that it reads,
+    const Expr *pixel[3];  // row and column of the pooled pixel that it reads,
                            // and whether there is one; NULL: the one that has
                            // the operand's pixel
     NodeId call;           // whose result they begin with, or NO_NODE

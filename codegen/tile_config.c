@@ -368,7 +368,7 @@ static void find_candidates(void *context, const TileModel *m,
     const Generation *g = generation_of(m->capability);
     s->m = m;
     s->count = 0;
-    const int least = s->s->pool.kernel != NULL ? TILE_LEAST_POOLED : 0;
+    const int least = s->s->pool_kernel.kernel != NULL ? TILE_LEAST_POOLED : 0;
     for (int i = 0; i < MOST_TILES && g->tile[i].rows > 0; i++)
         if (g->tile[i].rows >= least)
             add(s, cut(s->s, g->tile[i]));

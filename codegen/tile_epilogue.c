@@ -168,7 +168,7 @@ static const Expr *add_to_result(TileValues *v, const Expr *acc) {
 // ---- pools ----
 
 static void pooled_extents(const TileValues *v, NodeId n, bool whole[2]) {
-    tile_extents_in(v, &v->s->pooled.space, n, whole);
+    tile_extents_in(v, &v->s->pool_windows.space, n, whole);
 }
 
 // A value for each column is that of the image.
@@ -178,7 +178,7 @@ static const Expr *column_value(TileValues *v, NodeId n) {
 
 static const Expr *pooled_value(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
-    const TilePool *p = &v->s->pooled;
+    const TilePool *p = &v->s->pool_windows;
     bool whole[2];
     pooled_extents(v, n, whole);
     if (!whole[0])
@@ -195,7 +195,7 @@ static const Expr *pooled_value(TileValues *v, NodeId n) {
 }
 
 static int64_t pooled_pixels(const TileSchedule *s) {
-    return s->pooled.window[0] * s->pooled.window[1];
+    return s->pool_windows.window[0] * s->pool_windows.window[1];
 }
 
 static void store_pooled(TileValues *v, NodeId n) {
@@ -228,11 +228,11 @@ static void build_pool(const TileValues *of, const Launches *l,
     const Kernel *k = &l->kernel[f->pool];
     const Group *group = k->group;
     TileValues image = tile_values(s, l, k, group, of->a), v;
-    tile_pool(of->g, group, of->call, &s->pooled);
-    s->pool = (TileOperand){
+    tile_pool(of->g, group, of->call, &s->pool_windows);
+    s->pool_kernel = (TileOperand){
         .kernel = k, .used = ARENA_ARRAY(of->a, (size_t)k->num_args + 1, bool)};
     image.parameter = "q";
-    image.operand = &s->pool;
+    image.operand = &s->pool_kernel;
     image.extent[0] = "BM";
     image.extent[1] = "BN";
     image.extents = extents_of;

@@ -45,9 +45,12 @@ static void print_parameters(Text *t, const TileSchedule *s, int warps,
             if (s->operand[o].used[i])
                 text_add(t, ",\n    %s *%c%d", k->arg[i].type, "ab"[o], i);
     }
-    for (int i = 0; s->pool.kernel != NULL && i < s->pool.kernel->num_args; i++)
-        if (s->pool.used[i])
-            text_add(t, ",\n    %s *q%d", s->pool.kernel->arg[i].type, i);
+    for (int i = 0;
+         s->pool_kernel.kernel != NULL && i < s->pool_kernel.kernel->num_args;
+         i++)
+        if (s->pool_kernel.used[i])
+            text_add(t, ",\n    %s *q%d", s->pool_kernel.kernel->arg[i].type,
+                     i);
     for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
         text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
     text_add(t, "%s)\n{\n",
@@ -158,7 +161,7 @@ static void print_prologue(Text *t, const TileSchedule *s, int operand,
 
 // The image and the pixel of each row of an operand.
 static void print_pixels(Text *t, const TileOperand *o, char letter) {
-    if (!o->pooled)
+    if (!o->reads_pooled)
         return;
     const long long h = o->type.dim[1], w = o->type.dim[2];
     text_add(t,
@@ -184,7 +187,7 @@ static void print_computed(Text *t, const TileSchedule *s, int operand,
              "        const auto %c_inner = iota_column<B%s>() + %s * B%s;\n"
              "        const auto %c_column = iota_row<B%s>() + %s * B%s;\n",
              letter, rows, i, rows, letter, columns, j, columns);
-    if (o->whole || o->pooled)
+    if (o->reads_rows || o->reads_pooled)
         text_add(t, "        const auto %c_row = %c_inner%s%s;\n", letter,
                  letter, batched ? " + z * " : "", batched ? rows : "");
     print_row_mask(t, o, letter,
@@ -280,10 +283,10 @@ static void print_gathered(Text *t, const TileSchedule *s, int operand,
              "        const auto %c_column = %s;\n",
              letter, inside, letter, channel);
     print_row_mask(t, &s->operand[operand], letter, pixel);
-    if (s->operand[operand].whole)
+    if (s->operand[operand].reads_rows)
         text_add(t, "        const auto %c_row = (n * H + y) * W + x;\n",
                  letter);
-    if (s->operand[operand].pooled)
+    if (s->operand[operand].reads_pooled)
         text_add(t, "        const auto %c_n = n, %c_y = y, %c_x = x;\n",
                  letter, letter, letter);
     if (operand == 0)

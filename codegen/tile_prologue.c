@@ -35,8 +35,8 @@ static bool is_pooled(TileExtents place) {
 // A row or a column of the pixels that a tensor has for the operand's.
 static const Expr *pixel_of(const TileValues *v, int axis, int64_t window) {
     const Expr *x = own(v, axis == 0 ? "_y" : "_x");
-    if (v->pooled[axis] != NULL)
-        return v->pooled[axis];
+    if (v->pixel[axis] != NULL)
+        return v->pixel[axis];
     return window == 1 ? x
                        : expr_of(v->a, "$0 / $1",
                                  (const Expr *[]){x, x_number(v->a, window)});
@@ -51,14 +51,14 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
     if (!place.whole[0])
         return column;
     columns = x_number(v->a, space_columns(&t));
-    v->operand->whole |= !is_pooled(place);
+    v->operand->reads_rows |= !is_pooled(place);
     v->operand->by_row |= !place.whole[2];
     if (!place.whole[2])
         return own(v, "_row");
     if (!is_pooled(place))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
-    v->operand->pooled = true;
+    v->operand->reads_pooled = true;
     const Expr *row = own(v, "_n");
     for (int i = 0; i < 2; i++)
         row = expr_of(v->a, "($0 * $1 + $2)",
@@ -71,9 +71,9 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
 static const Expr *mask_of(const TileValues *v, NodeId n) {
     TileExtents place = place_of(v, n);
     if (place.whole[0])
-        return v->pooled[2] != NULL ? v->pooled[2]
-               : place.whole[2]     ? own(v, "_ok")
-                                    : own(v, "_in");
+        return v->pixel[2] != NULL ? v->pixel[2]
+               : place.whole[2]    ? own(v, "_ok")
+                                   : own(v, "_in");
     return expr_of(
         v->a, "$0 < $1",
         (const Expr *[]){own(v, "_column"),
@@ -118,20 +118,20 @@ static const Expr *window_grad(TileValues *v, NodeId n, const int back[2]) {
                              x_number(v->a, node_ints(d, ATTR_pad, 2 * i, 0)),
                              x_number(v->a, node_ints(d, ATTR_stride, i, 1)),
                              x_number(v->a, back[i])};
-        v->pooled[i] = tile_declare(
+        v->pixel[i] = tile_declare(
             v, n,
             expr_of(v->a,
                     back[i] > 0 ? "($0 + $1) / $2 - $3" : "($0 + $1) / $2",
                     arg));
-        arg[3] = v->pooled[i];
+        arg[3] = v->pixel[i];
         tap[i] = tile_declare(v, n, expr_of(v->a, "$0 + $1 - $3 * $2", arg));
         inside = expr_of(
             v->a, "$0 && ($1 >= 0) && ($1 < $2) && ($3 < $4)",
-            (const Expr *[]){inside, v->pooled[i],
+            (const Expr *[]){inside, v->pixel[i],
                              x_number(v->a, pooled->dim[i + 1]), tap[i],
                              x_number(v->a, node_ints(d, ATTR_window, i, 1))});
     }
-    v->pooled[2] = tile_declare(v, n, inside);
+    v->pixel[2] = tile_declare(v, n, inside);
     v->value = ARENA_ARRAY(v->a, v->g->count, const Expr *);
     share_columns(v, before, v->value);
     const Expr *arg[] = {tile_value(v, d->arg[0]),
@@ -139,10 +139,10 @@ static const Expr *window_grad(TileValues *v, NodeId n, const int back[2]) {
                          x_number(v->a, node_ints(d, ATTR_window, 1, 1)),
                          tap[1],
                          tile_value(v, d->arg[1]),
-                         v->pooled[2]};
+                         v->pixel[2]};
     share_columns(v, v->value, before);
     v->value = before;
-    v->pooled[0] = v->pooled[1] = v->pooled[2] = NULL;
+    v->pixel[0] = v->pixel[1] = v->pixel[2] = NULL;
     return tile_declare(
         v, n, expr_of(v->a, "($0 == $1 * $2 + $3) && $5 ? $4 : 0.0f", arg));
 }
@@ -165,7 +165,7 @@ static const Expr *overlapping(TileValues *v, NodeId n) {
                                              expr_of(v->a, "$0 + $1",
                                                      (const Expr *[]){sum, x}));
         }
-    v->operand->pooled = true;
+    v->operand->reads_pooled = true;
     return sum;
 }
 
@@ -181,7 +181,7 @@ static const Expr *unpooled(TileValues *v, NodeId n) {
                                  x_number(v->a, from.window[0] / to.window[0]),
                                  x_number(v->a, from.window[1] / to.window[1]),
                                  pixel_of(v, 1, to.window[1])});
-    v->operand->pooled = true;
+    v->operand->reads_pooled = true;
     return tile_declare(v, n,
                         expr_of(v->a, "$0 == $1 ? $2 : 0.0f",
                                 (const Expr *[]){tile_value(v, d->arg[0]), at,

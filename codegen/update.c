@@ -160,6 +160,6 @@ void emit_update(Emit *e, Block *b) {
             block_append(b, &own);
     }
     e->grid[HOST_PLAN] = grid_within(chunks, e->group->grid[HOST_PLAN]);
-    e->grid[DEVICE_PLAN] = grid_within(device_blocks(e, chunks, elements),
-                                       e->group->grid[DEVICE_PLAN]);
+    e->grid[GPU_PLAN] = grid_within(device_blocks(e, chunks, elements),
+                                    e->group->grid[GPU_PLAN]);
 }

@@ -51,7 +51,7 @@ static double product_seconds(const Graph *g, const Group *group,
 // flight of its threads (Little, 1961).
 KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
                        const Device *d) {
-    int blocks = k->grid[DEVICE_PLAN];
+    int blocks = k->grid[GPU_PLAN];
     double all = (double)group_bytes(g, group, NULL);
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
     KernelTime time = {.issue = issue_seconds(&k->cost, blocks, d),

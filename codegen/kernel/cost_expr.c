@@ -563,7 +563,7 @@ Estimate estimate_of(Walk *w, const Expr *x) {
     case X_LIST:
         return estimate_constant(0);
     default: {
-        bool real = x->kind == X_REAL || x->kind == X_SCALE;
+        bool real = x->kind == X_REAL || x->kind == X_COEFFICIENT;
         Estimate e = estimate_constant(real ? x->real : (double)x->integer);
         e.real = real;
         return e;

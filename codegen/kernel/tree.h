@@ -25,17 +25,17 @@ typedef enum {
     X_SIZE,   // an integer that differs within a family, the kernels that share
               // one text: an offset, a stride, a bound
     X_STREAM, // the same for the number of a stream of random numbers
-    X_SCALE,  // a float that differs within a family
-    X_GPU,    // an integer that the host ignores
-    X_ENTRY,  // a number that differs between entries of a multi-tensor kernel:
-              // its index among the entry's numbers
-    X_NAME,   // a variable, a constant of the kernel or of the prelude
-    X_OP,     // an operator of C: name is its spelling, "?" the conditional
-    X_CALL,   // an intrinsic
-    X_CAST,   // name is the type
-    X_INDEX,  // arg[0][arg[1]]
-    X_FIELD,  // arg[0].name
-    X_LIST,   // {arg[0], arg[1], ...}
+    X_COEFFICIENT, // a float that differs within a family
+    X_GPU,         // an integer that the host ignores
+    X_ENTRY, // a number that differs between entries of a multi-tensor kernel:
+             // its index among the entry's numbers
+    X_NAME,  // a variable, a constant of the kernel or of the prelude
+    X_OP,    // an operator of C: name is its spelling, "?" the conditional
+    X_CALL,  // an intrinsic
+    X_CAST,  // name is the type
+    X_INDEX, // arg[0][arg[1]]
+    X_FIELD, // arg[0].name
+    X_LIST,  // {arg[0], arg[1], ...}
 } ExprKind;
 
 typedef struct Expr {
@@ -129,7 +129,7 @@ extern const char *const number_kind[X_NAME];
 Expr *x_new(Arena *a, Expr x);
 const Expr *x_number(Arena *a, int64_t value);
 const Expr *x_size(Arena *a, int64_t value);
-const Expr *x_scale(Arena *a, double value);
+const Expr *x_coefficient(Arena *a, double value);
 const Expr *x_name(Arena *a, const char *name);
 const Expr *x_of_node(Arena *a, const char *stem, NodeId n);
 const Expr *x_kind(Arena *a, ExprKind kind, int64_t value);

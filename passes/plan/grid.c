@@ -149,7 +149,7 @@ static int rows_grid(const Graph *g, const Type *space) {
 }
 
 void group_grid(const Graph *g, Group *group) {
-    int *host = &group->grid[HOST_PLAN], *device = &group->grid[DEVICE_PLAN];
+    int *host = &group->grid[HOST_PLAN], *device = &group->grid[GPU_PLAN];
     if (group->kind == GROUP_CALL)
         return;
     if (group_is_multi_tensor(group->kind)) {

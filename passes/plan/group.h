@@ -5,8 +5,8 @@
 
 #include "ir/ir.h"
 
-// The plans of a trainer.  HOST_PLAN and DEVICE_PLAN index its arrays.
-enum { HOST_PLAN, DEVICE_PLAN, NUM_PLANS };
+// The plans of a trainer.  HOST_PLAN and GPU_PLAN index its arrays.
+enum { HOST_PLAN, GPU_PLAN, NUM_PLANS };
 
 typedef enum {
 #define KERNEL_KIND(KIND, ...) GROUP_##KIND,

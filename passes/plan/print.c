@@ -20,7 +20,7 @@ static void print_kernel(Text *t, const Group *group) {
         type_print(t, group->iteration_space);
     }
     text_add(t, ", %sblocks %d and %d", most ? "at most " : "",
-             group->grid[HOST_PLAN], group->grid[DEVICE_PLAN]);
+             group->grid[HOST_PLAN], group->grid[GPU_PLAN]);
     if (group->division.tiles > 1)
         text_add(t, ", %d tiles of columns", group->division.tiles);
     if (group->phases > 1)

@@ -117,11 +117,11 @@ static _Thread_local SinterIndex blockIdx, gridDim;
 #ifdef SINTER_SIZES
 typedef union {
     int size;
-    float scale;
+    float coefficient;
 } SinterSize;
 static _Thread_local const SinterSize *sinter_sizes;
 #define SIZE(i, own) sinter_sizes[i].size
-#define SCALE(i, own) sinter_sizes[i].scale
+#define COEFFICIENT(i, own) sinter_sizes[i].coefficient
 #endif
 #define ALIGNED(p, bytes) ((void)0)
 

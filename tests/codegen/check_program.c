@@ -263,7 +263,7 @@ START_TEST(merged_launches_read_what_none_of_them_writes) {
     Arena *a = arena_new();
     const Plan *plan[NUM_PLANS];
     load_plans(model(a, nets[_i]), 1, plan);
-    const Launches *l = codegen_launches(plan[HOST_PLAN], plan[DEVICE_PLAN], a);
+    const Launches *l = codegen_launches(plan[HOST_PLAN], plan[GPU_PLAN], a);
     int restricted = 0, reused = 0;
     for (int s = 0; s < plan[HOST_PLAN]->num_steps; s++)
         for (int i = 0; i < l[s].plan->merged.count; i++) {

@@ -181,7 +181,7 @@ START_TEST(sizes_that_differ_are_parameters) {
     ck_assert_msg(p != NULL, "%s", text_string(&report));
     const Plan *plan[NUM_PLANS];
     load_plans(p, whole[_i].level, plan);
-    Launches *l = codegen_launches(plan[HOST_PLAN], plan[DEVICE_PLAN], a);
+    Launches *l = codegen_launches(plan[HOST_PLAN], plan[GPU_PLAN], a);
     int members = 0, steps = plan[HOST_PLAN]->num_steps;
     for (int i = 0; i < steps; i++)
         for (int j = 0; j < l[i].count; j++)

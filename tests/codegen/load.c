@@ -33,7 +33,7 @@ Program *load_program(Arena *a, const char *model, const Setting *setting,
 
 void load_plans(const Program *p, int level, const Plan *plan[NUM_PLANS]) {
     static const char *const device[NUM_PLANS] = {
-        [HOST_PLAN] = "host", [DEVICE_PLAN] = "cuda"};
+        [HOST_PLAN] = "host", [GPU_PLAN] = "cuda"};
     for (int i = 0; i < NUM_PLANS; i++) {
         PassOptions o = pass_options(&p->recipe, device[i]);
         o.level = level;

@@ -242,7 +242,7 @@ static Text text_of(Repro *r) {
         "#define TYPE %s\n#define NUMBER (%s)\n"
         "#define ARENA %" PRId64 "\n#define RESULT %" PRId64
         "\n#define COUNT %" PRId64 "\n#define ALLOWED 1e-4\n",
-        r->launch->grid[HOST_PLAN], r->launch->grid[DEVICE_PLAN], BLOCK_THREADS,
+        r->launch->grid[HOST_PLAN], r->launch->grid[GPU_PLAN], BLOCK_THREADS,
         r->launch->group->phases, r->kernel->name, r->kernel->name,
         c_type(type), element(type), r->variant->plan->arena_bytes, at->offset,
         type_count(at->type));

@@ -27,7 +27,7 @@ const char *launch_name(const Inspected *l) {
 
 int launch_blocks(const Inspected *l) {
     return l->merged         ? l->merged->blocks
-           : l->kernel->text ? l->kernel->grid[DEVICE_PLAN]
+           : l->kernel->text ? l->kernel->grid[GPU_PLAN]
                              : 0;
 }
 
@@ -39,8 +39,8 @@ double launch_instructions(const Inspected *l, Issue kind) {
 double launch_issue_seconds(const Inspected *l, const Device *d) {
     double seconds = 0;
     for (int i = 0; i < l->count; i++)
-        seconds += issue_seconds(&l->kernel[i].cost,
-                                 l->kernel[i].grid[DEVICE_PLAN], d);
+        seconds +=
+            issue_seconds(&l->kernel[i].cost, l->kernel[i].grid[GPU_PLAN], d);
     return seconds;
 }
 
