@@ -1,17 +1,18 @@
 // Attention emitter: tiles of queries against tiles of keys.
 //
-// No kernel stores a score.  Forward (Milakov and Gimelshein, "Online
-// normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
-// NeurIPS 2022), a block takes a tile of queries of a head and iterates over
-// the tiles of keys that they attend to.  Each row has its largest score so far
-// and the sum of the exponentials relative to it; a larger score scales the sum
-// and the result.  Backward, the weights are computed again from the logarithms
-// of these sums, and so are the random numbers of dropout.  The gradients of
-// queries are sums over tiles of keys, those of keys and values sums over tiles
-// of queries; each is one block's, in the order of the tiles.  Where shared
-// memory holds the gradients of all queries that share keys, one block computes
-// their weights once for all three; else there are blocks for queries and
-// blocks for keys and values, and both compute the weights.
+// No kernel stores a score in global memory.  Forward (Milakov and Gimelshein,
+// "Online normalizer calculation for softmax", 2018; Dao et al.,
+// "FlashAttention", NeurIPS 2022), a block takes a tile of queries of a head
+// and iterates over the tiles of keys that they attend to.  Each row has its
+// largest score so far and the sum of the exponentials relative to it; a larger
+// score scales the sum and the result.  Backward, the weights are computed
+// again from the logarithms of these sums, and so are the random numbers of
+// dropout.  The gradients of queries are sums over tiles of keys, those of keys
+// and values sums over tiles of queries; each is one block's, in the order of
+// the tiles.  Where shared memory holds the gradients of all queries that share
+// keys, one block computes their weights once for all three; else there are
+// blocks for queries and blocks for keys and values, and both compute the
+// weights.
 //
 // A product of tiles is a loop over the inner index, in which a thread adds to
 // RM rows by a vector of columns.  Columns are lanes, so keys and values that
@@ -86,11 +87,11 @@ static void emit_sizes(const Attend *a, Block *b) {
     Emit *e = a->e;
     const Attention *s = &a->s;
     AttentionTiles t = a->tiles;
-    enum { LANES = 4, CHANNELS = 8 }; // channels are stored, in 16 bytes
+    enum { POSITIONS = 4, CHANNELS = 8 }; // of vectors; channels are stored
     int64_t channels = power_divisor(s->size, CHANNELS);
-    int64_t scores = rows_at_once(t.own, t.other / LANES);
+    int64_t scores = rows_at_once(t.own, t.other / POSITIONS);
     int64_t results = rows_at_once(t.own, s->size / channels);
-    int64_t groups = t.other / LANES;
+    int64_t groups = t.other / POSITIONS;
     CODE(e, b, NO_NODE,
          "enum { T = $, D = $, HEADS = $, KV_HEADS = $, LW = LANES(D) };",
          number(a, s->positions), number(a, s->size), number(a, s->heads),
@@ -102,9 +103,9 @@ static void emit_sizes(const Attend *a, Block *b) {
     CODE(e, b, NO_NODE,
          "enum { DW = $, JW = $, JG = $, VS = $, CS = $, JS = $ };",
          host_gpu(a, host_lanes(s->size), channels),
-         host_gpu(a, COLUMNS, LANES),
+         host_gpu(a, COLUMNS, POSITIONS),
          host_gpu(a, HOST_TILE / COLUMNS, groups < 4 ? groups : 4),
-         host_gpu(a, WEIGHTS, LANES),
+         host_gpu(a, WEIGHTS, POSITIONS),
          host_gpu(a, 1, power_divisor(s->size, COLUMNS)), host_gpu(a, 1, 8));
     CODE(e, b, NO_NODE,
          "enum {"
@@ -153,7 +154,7 @@ static void emit_tile(const Attend *a, Block *b, Tile t) {
          from, from);
     const Expr *x = value_at(e, s, t.n, channels_at(a, t.n, t.first));
     if (t.scaled)
-        x = EXPR(e, "$ * $", x, x_coefficient(e->a, a->s.scale));
+        x = EXPR(e, "$ * $", x, x_constant(e->a, a->s.scale));
     const Expr *element = t.transposed ? EXPR(e, "(c + k) * $ + j", rows)
                                        : EXPR(e, "j * LQ + c + k");
     CODE(e, &s->lanes, t.n, "$[$] = $ + j < T ? $ : 0.0f;", to, element, from,
@@ -215,8 +216,8 @@ static void declare_products(const Attend *a, Block *b, const char *to) {
          sum, sum);
 }
 
-// The last column of the tile from j0 on that one of the rows i .. i + RM - 1
-// attends to.
+// A column of the tile from j0 on, behind which none of the rows i .. i + RM -
+// 1 attends to any.
 static const Expr *last_product(const Attend *a) {
     Emit *e = a->e;
     return a->s.causal ? EXPR(e, "i0 + i + RM - 1 - j0")
@@ -269,7 +270,8 @@ typedef struct {
 
 // Adds a product of tiles over positions j + u to elements, after a product
 // with `factor` of their row, unless it is NULL: weights of row i + r times
-// y [BN][LQ].
+// y [BN][LQ].  Weights of 0 are multiplied, too: an infinite y makes NaN of up
+// to JS - 1 rows that do not attend to it.
 static void emit_add(const Attend *a, Block *b, const Expr *element,
                      const Expr *factor, Span span, const Expr *weight,
                      const char *y) {
@@ -371,8 +373,7 @@ static void emit_kept(const Attend *a, Block *b, const char *width,
          "LANES_DO(k, $) kept[k] = drawn[k] < $ ? 0.0f : $;",
          row, row, n, n, a->seed, x_kind(e->a, X_STREAM, s->stream), a->epoch,
          x_size(e->a, attention_row(s)), x_name(e->a, column), n, n,
-         x_size(e->a, (int64_t)least),
-         x_coefficient(e->a, 1 / (1 - s->dropout)));
+         x_size(e->a, (int64_t)least), x_constant(e->a, 1 / (1 - s->dropout)));
 }
 
 // x times kept[k], if there is dropout.
@@ -481,7 +482,6 @@ static void emit_forward_stores(const Attend *a, Block *b) {
     if (a->out != NO_NODE)
         emit_stores(a, b, 0, a->out, "i0", "out", query_channel(a),
                     EXPR(e, "factor[i + r]"));
-    CODE(e, b, NO_NODE, "BARRIER();");
 }
 
 // One tile of keys and values, from j0 on.
@@ -558,7 +558,8 @@ static void emit_deltas(const Attend *a, Block *b, const char *rows) {
     CODE(e, b, NO_NODE, "{ ~ }", &loop);
 }
 
-// The gradients of the weights in `sum` and of their scores in `slope`.
+// Replaces scores by weights in `sum`, and gradients of weights by gradients of
+// scores in `slope`.
 static void emit_slopes(const Attend *a, Block *b) {
     Emit *e = a->e;
     const Expr *delta = EXPR(e, "delta[i + r]");
@@ -577,8 +578,9 @@ static void emit_slopes(const Attend *a, Block *b) {
                           : EXPR(e, "slope[r][k] - $", delta));
 }
 
-// Makes gradients of a tile's scores in `ds`, and, if `weighs`, weights in `s`:
-// of products of queries and keys, and of gradients and values.
+// Computes the gradients of a tile's scores in `ds`, and, if `weighs`, its
+// weights in `s`, from products of queries and keys and of gradients and
+// values.
 static void emit_weights(const Attend *a, Block *b, const char *rows,
                          const char *columns, bool weighs) {
     Emit *e = a->e;
@@ -639,7 +641,7 @@ static void emit_queries(const Attend *a, Block *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
     Block keys = {NULL, NULL};
-    const Expr *scale = x_coefficient(e->a, a->s.scale);
+    const Expr *scale = x_constant(e->a, a->s.scale);
     declare_tiles(a, b, "BM", "BN");
     emit_query_tiles(a, b, "BM");
     emit_deltas(a, b, "BM");
@@ -738,7 +740,7 @@ static void emit_head(const Attend *a, Block *b) {
     emit_keys(a, &keys);
     emit_row(a, &rows, a->n, x_name(e->a, "i"), query_channel(a),
              EXPR(e, "all_dq[((h - from) * QUERIES + i) * LQ + c + k] * $",
-                  x_coefficient(e->a, a->s.scale)));
+                  x_constant(e->a, a->s.scale)));
     CODE(e, b, NO_NODE,
          "const int count = HEADS / KV_HEADS * QUERIES * LQ;"
          "for (int t = threadIdx.x; t < count; t += NT) all_dq[t] = 0.0f;"

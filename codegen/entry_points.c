@@ -20,12 +20,12 @@ static void write_arguments(const Writer *w, Text *t, const char *macro,
     text_add(t, ")\n");
 }
 
-// {.size = 64}, {.coefficient = 0.5f}
+// {.size = 64}, {.constant = 0.5f}
 static const char *sizes_text(Arena *a, const Expr *values) {
     Text t = text_new(a);
     for (int i = 0; i < values->count; i++)
         text_add(&t, "%s{.%s = %s}", i > 0 ? ", " : "",
-                 values->arg[i]->kind == X_COEFFICIENT ? "coefficient" : "size",
+                 values->arg[i]->kind == X_CONSTANT ? "constant" : "size",
                  expr_print(a, values->arg[i], ""));
     return text_string(&t);
 }

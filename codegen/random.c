@@ -49,7 +49,7 @@ const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p) {
 // The integers are compared: a fraction is its integer times 2^-24.
 const Expr *draw_below(Emit *e, const Expr *x, const Expr *share) {
     bool drawn = x->kind == X_CALL && strcmp(x->name, "fraction") == 0;
-    if (!drawn || (share->kind != X_COEFFICIENT && share->kind != X_REAL))
+    if (!drawn || (share->kind != X_CONSTANT && share->kind != X_REAL))
         return NULL;
     double least = ceil((double)(float)share->real * 0x1p24);
     least = least > 0 ? fmin(least, 0x1p24) : 0;

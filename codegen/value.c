@@ -228,7 +228,7 @@ static const Expr *constant_number(Emit *e, NodeId n) {
     double value = node_attr(&e->g->node[n], ATTR_values)->floats[0];
     if (e->local != NULL)
         return literal(e->a, d, value);
-    return dtype_float(d) ? x_coefficient(e->a, value)
+    return dtype_float(d) ? x_constant(e->a, value)
                           : x_size(e->a, (int64_t)value);
 }
 

@@ -36,7 +36,7 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
 
 // The weight of a window's element in an average.
 static const Expr *share_of(Emit *e, Pool w) {
-    return x_coefficient(e->a, 1.0 / (double)(w.rows * w.columns));
+    return x_constant(e->a, 1.0 / (double)(w.rows * w.columns));
 }
 
 static const Expr *axis_in_window(Emit *e, Scope *s, const char *stem,
@@ -423,7 +423,7 @@ static const Expr *blend_test(Emit *e, bool nearest, const Expr *name,
 static const Expr *blend_share(Emit *e, const Expr *name, const Expr *index,
                                int64_t from, int64_t to) {
     return EXPR(e, "blend_share($, $, $, $)", name, index,
-                x_coefficient(e->a, (double)from / (double)to),
+                x_constant(e->a, (double)from / (double)to),
                 x_number(e->a, from));
 }
 

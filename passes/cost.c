@@ -3,10 +3,10 @@
 #include "passes/passes.h"
 #include "passes/plan/attention_tiles.h"
 
-// Two products forward, and five backward in one pass: scores and gradients of
-// weights, and the gradients of queries, keys and values.  In two passes there
-// are seven, as the first two are computed in both.  With a causal mask, half
-// of each.
+// The kernel in f32 has two products forward, and five backward in one pass:
+// scores, gradients of weights, and the gradients of queries, keys and values.
+// In two passes there are seven, as the first two are computed in both.  With a
+// causal mask, half of each.
 static int64_t attention_flops(const Graph *g, const Node *d) {
     Attention s = attention_of(g, d);
     int64_t products = d->op == OP_attention                ? 2

@@ -207,8 +207,9 @@ void find_written_by_update(const Facts *f, Stored *s, const NodeId *user);
 // stores those for which there is no one space.
 void find_rows(const Facts *f, Stored *s);
 
-// Whether a kernel over the rows of space can make the sum n besides.
-bool fits_sum(const Facts *f, NodeId n, NodeId space);
+// Whether a kernel over the rows of space can compute the reduction n over its
+// blocks, too.
+bool fits_reduction(const Facts *f, NodeId n, NodeId space);
 
 // ---- fuse_cluster.c ----
 

@@ -83,7 +83,7 @@ static NodeId find_producer(const Roots *r, NodeId n) {
         return NO_NODE;
     GroupKind kind = root_kind(f, r->s, source);
     bool joins =
-        kind == GROUP_GRID || (kind == GROUP_ROWS && fits_sum(f, n, arg));
+        kind == GROUP_GRID || (kind == GROUP_ROWS && fits_reduction(f, n, arg));
     return joins ? source : NO_NODE;
 }
 
@@ -175,7 +175,7 @@ static bool is_free_sum(const Roots *r, NodeId n) {
     NodeId matrix = summary(f, n)->arg[0];
     return summary(f, n)->reduction == COLUMN_REDUCTION &&
            at(f, matrix)->type->rank == 2 && in_memory(f, r->s, matrix) &&
-           fits_sum(f, n, matrix);
+           fits_reduction(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.

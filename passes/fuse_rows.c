@@ -1,11 +1,12 @@
 // Finds the nodes that a kernel over whole rows can compute: reductions of
-// rows, values that follow from them, and sums.
+// rows, values that follow from them, and reductions over blocks.
 
 #include "passes/fuse.h"
 
-// Sums over everything or over each column: threads keep their partial sums.
-// A variance over blocks needs pivots, so whole rows would be reduced first.
-bool fits_sum(const Facts *f, NodeId n, NodeId space) {
+// Reductions of everything, or sums of each column: threads keep their partial
+// results.  A variance over blocks needs pivots, so whole rows would be reduced
+// first.
+bool fits_reduction(const Facts *f, NodeId n, NodeId space) {
     enum { MAX_COLUMNS = 1024 };
     const Summary *d = summary(f, n);
     if (d->reduction == FULL_REDUCTION)
@@ -26,7 +27,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     if (reduces_rows(f, n))
         return same_shape(f, n, row) && count_of(f, arg) == elements;
     if (traits(f, n) & REDUCES)
-        return fits_sum(f, n, space) &&
+        return fits_reduction(f, n, space) &&
                (count_of(f, arg) == elements ||
                 (per_row && summary(f, n)->reduction == FULL_REDUCTION));
     if (pads_columns(f->old, n)) // rows are stored that far apart

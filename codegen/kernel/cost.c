@@ -48,6 +48,7 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
+    // From here on these change only in the loops around it.
     for (int i = 0; i < w->num_variables; i++)
         if (w->variable[i].estimate.level > w->depth)
             w->variable[i].estimate.level = w->depth;
@@ -76,7 +77,8 @@ static double trips_of(Estimate from, Estimate end, Estimate step) {
     return ceil(count / unit) * unit / step.value;
 }
 
-// Copies of a loop's body that the compiler writes: it unrolls small bodies.
+// Copies of a loop's body that the compiler writes: it unrolls small bodies
+// four times or twice, and has one more for the rest of the iterations.
 static double copies_of(const Walk *w, const Stmt *s, bool whole,
                         double trips) {
     enum { WHOLE = 400, PARTS = 150 };
@@ -99,6 +101,7 @@ static void for_walk(Walk *w, const Stmt *s) {
     Estimate own = from;
     own.level = w->depth;
     own.constant = whole;
+    own.thread = false;
     variable_declare(w, s->name, own, whole ? 0 : 1);
     if (!whole) {
         spend(w, ISSUE_INTEGER, 2, w->depth);
@@ -239,6 +242,7 @@ static void set_walk(Walk *w, const Stmt *s) {
     Variable *v = variable_find(w, name);
     if (v == NULL)
         return;
+    v->estimate.thread = false;
     if (v->estimate.level < w->depth)
         v->estimate.level = w->depth;
     if (v->range >= 0)

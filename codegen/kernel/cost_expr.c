@@ -121,8 +121,8 @@ static bool compares(const char *op) {
            strcmp(op, "||") == 0;
 }
 
-// Warps that a condition on the number of a thread selects: with `==` one in
-// `period / run`, with `<` the first of a period.
+// The share of warps that a condition on the number of a thread selects: with
+// `==` one in `period / run`, with `<` the first of a period.
 static double share_of(const char *op, Estimate a, Estimate b) {
     if (strcmp(op, "&&") == 0)
         return a.share < 0   ? b.share
@@ -131,7 +131,7 @@ static double share_of(const char *op, Estimate a, Estimate b) {
     if (!b.constant || a.run >= THREADS)
         return -1;
     if (strcmp(op, "<") == 0 && a.thread && a.run == 1)
-        return fmin(ceil(b.value / WARP) * WARP / a.period, 1);
+        return fmin(ceil(fmax(b.value, 0) / WARP) * WARP / a.period, 1);
     if (strcmp(op, "==") != 0)
         return -1;
     return fmax(a.run, WARP) / fmax(a.period, WARP);
@@ -192,6 +192,7 @@ static Estimate binary_estimate(Walk *w, const Expr *x) {
         operator_walk(w, x, a, b, e);
     if (compares(x->name))
         e.real = e.wide = false;
+    e.thread &= *x->name != '*';
     if (*x->name == '/' && b.constant)
         e.run *= fmax(b.value, 1);
     if (*x->name == '%' && b.constant)
@@ -217,6 +218,7 @@ static Estimate operator_estimate(Walk *w, const Expr *x) {
     if (x->count == 1) {
         Estimate e = estimate_of(w, x->arg[0]);
         e.value = *x->name == '-' ? -e.value : e.value == 0;
+        e.thread = false;
         e.share = e.share < 0 ? -1 : 1 - e.share;
         return e;
     }
@@ -563,7 +565,7 @@ Estimate estimate_of(Walk *w, const Expr *x) {
     case X_LIST:
         return estimate_constant(0);
     default: {
-        bool real = x->kind == X_REAL || x->kind == X_COEFFICIENT;
+        bool real = x->kind == X_REAL || x->kind == X_CONSTANT;
         Estimate e = estimate_constant(real ? x->real : (double)x->integer);
         e.real = real;
         return e;

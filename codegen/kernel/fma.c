@@ -72,7 +72,7 @@ static bool is_float(Fma *f, const Expr *x) {
     while (x->kind == X_INDEX)
         x = x->arg[0];
     if (x->kind != X_NAME)
-        return x->kind == X_REAL || x->kind == X_COEFFICIENT;
+        return x->kind == X_REAL || x->kind == X_CONSTANT;
     const Stmt *s = name_of(f, x)->declared;
     return s != NULL && strstr(s->type, "float") != NULL;
 }

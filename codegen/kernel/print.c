@@ -79,7 +79,7 @@ static void number_add(const Printer *p, const Expr *x) {
     bool says = p->own == NULL && number_kind[x->kind] != NULL;
     if (says)
         text_add(p->t, "%s(", number_kind[x->kind]);
-    if (x->kind == X_REAL || x->kind == X_COEFFICIENT)
+    if (x->kind == X_REAL || x->kind == X_CONSTANT)
         real_add(p->t, x->real);
     else
         text_add(p->t, "%lld", (long long)x->integer);
@@ -103,7 +103,7 @@ static int precedence_of(const Expr *x) {
     case X_SIZE:
         return x->integer < 0 ? UNARY : TIGHTEST;
     case X_REAL:
-    case X_COEFFICIENT:
+    case X_CONSTANT:
         return signbit(x->real) ? UNARY : TIGHTEST;
     default:
         return TIGHTEST;

@@ -23,8 +23,8 @@ static const Constant *size_named(const Sizes *z, const Expr *x) {
 }
 
 static bool is_size(const Sizes *z, const Expr *x) {
-    return x->kind == X_SIZE || x->kind == X_STREAM ||
-           x->kind == X_COEFFICIENT || size_named(z, x) != NULL;
+    return x->kind == X_SIZE || x->kind == X_STREAM || x->kind == X_CONSTANT ||
+           size_named(z, x) != NULL;
 }
 
 static Size size_of(const Sizes *z, const Expr *x) {
@@ -39,7 +39,7 @@ static Size size_of(const Sizes *z, const Expr *x) {
 
 // Whether the size may differ within a family: an int above unrolled loops.
 static bool may_differ(const Size *s) {
-    return s->kind == X_COEFFICIENT || s->form != LITERAL ||
+    return s->kind == X_CONSTANT || s->form != LITERAL ||
            (s->integer >= LEAST_SIZE && s->integer <= INT32_MAX);
 }
 
@@ -172,15 +172,15 @@ static Parameters find_parameters(Arena *a, const SizedKernel *first) {
 }
 
 static const Expr *parameter_name(Arena *a, const Size *s, int number) {
-    const char *stem = s->kind == X_COEFFICIENT ? "coefficient"
-                       : s->kind == X_STREAM    ? "stream"
-                                                : "size";
+    const char *stem = s->kind == X_CONSTANT ? "constant"
+                       : s->kind == X_STREAM ? "stream"
+                                             : "size";
     return x_name(a, arena_format(a, "%s%d", stem, number));
 }
 
 static const Expr *size_value(Arena *a, const Size *s) {
-    return s->kind == X_COEFFICIENT ? x_coefficient(a, s->real)
-                                    : x_number(a, s->integer);
+    return s->kind == X_CONSTANT ? x_constant(a, s->real)
+                                 : x_number(a, s->integer);
 }
 
 typedef struct {
@@ -210,8 +210,8 @@ static void tree_parametrize(const SizedKernel *k, const Parameters *p) {
     for (int i = 0; i < p->count; i++) {
         const Size *s = &k->sizes.size[p->size[i]];
         code(a, &body, NO_NODE,
-             s->kind == X_COEFFICIENT ? "const float $ = COEFFICIENT($, $);"
-                                      : "const int $ = SIZE($, $);",
+             s->kind == X_CONSTANT ? "const float $ = CONSTANT($, $);"
+                                   : "const int $ = SIZE($, $);",
              parameter_name(a, s, i), x_number(a, i), size_value(a, s));
     }
     Block rest = block_rewrite(a, &k->tree->body, size_replace, &r);

@@ -10,7 +10,7 @@ enum { MAX_NAMES = 4 }; // ROWS, C, CG and WIDTH
 
 // A number that may differ within a family.
 typedef struct {
-    ExprKind kind; // X_SIZE, X_STREAM or X_COEFFICIENT
+    ExprKind kind; // X_SIZE, X_STREAM or X_CONSTANT
     int64_t integer;
     double real;
     enum { LITERAL, CONSTANT, QUOTIENT } form; // 64, C, or CG = C / VW

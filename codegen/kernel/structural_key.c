@@ -35,7 +35,7 @@ static void key_expr(const Key *k, const Expr *x) {
         text_add(k->t, "@%d", number_of(k->a, k->numbers, x->node));
     if (x->again > 0)
         text_add(k->t, "_%d", x->again);
-    if (x->kind == X_REAL || x->kind == X_COEFFICIENT)
+    if (x->kind == X_REAL || x->kind == X_CONSTANT)
         text_add(k->t, "%a", x->real);
     else if (x->integer != 0)
         text_add(k->t, "%lld", (long long)x->integer);

@@ -22,9 +22,8 @@ const Expr *x_size(Arena *a, int64_t value) {
     return x_kind(a, X_SIZE, value);
 }
 
-const Expr *x_coefficient(Arena *a, double value) {
-    return x_new(a,
-                 (Expr){.kind = X_COEFFICIENT, .node = NO_NODE, .real = value});
+const Expr *x_constant(Arena *a, double value) {
+    return x_new(a, (Expr){.kind = X_CONSTANT, .node = NO_NODE, .real = value});
 }
 
 const Expr *x_of_node(Arena *a, const char *stem, NodeId n) {
@@ -65,7 +64,7 @@ const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
 
 const char *const number_kind[X_NAME] = {[X_SIZE] = "size",
                                          [X_STREAM] = "stream",
-                                         [X_COEFFICIENT] = "coefficient",
+                                         [X_CONSTANT] = "constant",
                                          [X_GPU] = "gpu",
                                          [X_ENTRY] = "entry"};
 

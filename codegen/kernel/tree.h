@@ -25,8 +25,8 @@ typedef enum {
     X_SIZE,   // an integer that differs within a family, the kernels that share
               // one text: an offset, a stride, a bound
     X_STREAM, // the same for the number of a stream of random numbers
-    X_COEFFICIENT, // a float that differs within a family
-    X_GPU,         // an integer that the host ignores
+    X_CONSTANT, // a float that differs within a family
+    X_GPU,      // an integer that the host ignores
     X_ENTRY, // a number that differs between entries of a multi-tensor kernel:
              // its index among the entry's numbers
     X_NAME,  // a variable, a constant of the kernel or of the prelude
@@ -129,7 +129,7 @@ extern const char *const number_kind[X_NAME];
 Expr *x_new(Arena *a, Expr x);
 const Expr *x_number(Arena *a, int64_t value);
 const Expr *x_size(Arena *a, int64_t value);
-const Expr *x_coefficient(Arena *a, double value);
+const Expr *x_constant(Arena *a, double value);
 const Expr *x_name(Arena *a, const char *name);
 const Expr *x_of_node(Arena *a, const char *stem, NodeId n);
 const Expr *x_kind(Arena *a, ExprKind kind, int64_t value);
@@ -246,7 +246,8 @@ void block_dce(Arena *a, Block *b);
 // Waits for the kernel before, ahead of the first access of global memory.
 void tree_wait(Arena *a, Tree *tree);
 
-// NULL, or why a path accesses global memory before it waits: see dependence.c.
+// NULL, or why a path accesses global memory before it waits: see
+// grid_dependency.c.
 const char *tree_verify_wait(Arena *a, const Tree *tree);
 
 // The greatest common divisor; of 0 and b, b's magnitude.

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tiles of attention's kernels: as many positions as shared memory holds.
 #include "passes/plan/attention_tiles.h"
 
@@ -8,29 +7,23 @@
 // more.
 enum { SHARED_FLOATS = 47 << 8, MOST = 64, LEAST = 8 };
 
-static int64_t longer(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-// A tile of queries, one of keys or values, weights, and three numbers of each
-// row.
+// A tile of queries, one of keys or values, weights, and a factor of each row.
 static int64_t forward_floats(const Attention *s, const AttentionTiles *t) {
     int64_t row = s->size + ATTENTION_PAD;
     return (t->own + t->other) * row + t->own * (t->other + ATTENTION_PAD) +
-           3 * t->own;
+           t->own;
 }
 
-// Queries and gradients of their results, keys and values, weights and their
-// gradients, and two numbers of each row of queries.
+// Queries and the gradients of their results, keys and values, weights and the
+// gradients of scores, and two numbers of each row of queries.
 static int64_t backward_floats(const Attention *s, const AttentionTiles *t) {
     int64_t row = s->size + ATTENTION_PAD;
-    int64_t weights = longer(t->own * (t->other + ATTENTION_PAD),
-                             t->other * (t->own + ATTENTION_PAD));
-    return 2 * (t->own + t->other) * row + 2 * weights +
-           2 * longer(t->own, t->other);
+    return 2 * (t->own + t->other) * row + t->own * (t->other + ATTENTION_PAD) +
+           t->other * (t->own + ATTENTION_PAD) + 2 * t->own;
 }
 
-// The same with a tile of keys by rows, too, and the gradients of all queries.
+// The same for one pass, whose tiles are as large, with a tile of keys by rows
+// and, of all rows of queries, two numbers and the gradients.
 static int64_t one_pass_floats(const Attention *s, const AttentionTiles *t) {
     int64_t row = s->size + ATTENTION_PAD;
     int64_t queries = s->heads / s->kv_heads * round_up(s->positions, t->own);

@@ -149,34 +149,33 @@ static int rows_grid(const Graph *g, const Type *space) {
 }
 
 void group_grid(const Graph *g, Group *group) {
-    int *host = &group->grid[HOST_PLAN], *device = &group->grid[GPU_PLAN];
+    int *host = &group->grid[HOST_PLAN], *gpu = &group->grid[GPU_PLAN];
     if (group->kind == GROUP_CALL)
         return;
     if (group_is_multi_tensor(group->kind)) {
         *host = HOST_GRID;
-        *device = RESIDENT_MULTI_TENSOR * g->multiprocessors;
+        *gpu = RESIDENT_MULTI_TENSOR * g->multiprocessors;
         return;
     }
     *host = space_grid(g, group->iteration_space, true);
     if (group->kind == GROUP_ROWS && group->workspace == NO_NODE) {
-        *device = rows_grid(g, group->iteration_space);
+        *gpu = rows_grid(g, group->iteration_space);
         return;
     }
-    if (group->kind == GROUP_ATTENTION) {
+    if (group_info[group->kind].blocks == BY_TILE) {
         const Node *d = &g->node[group_first(g, group, ATTENDS)];
         Attention s = attention_of(g, d);
-        *device = grid_within(attention_blocks(&s, d->op == OP_attention_grad),
-                              device_grid(g));
+        *gpu = grid_within(attention_blocks(&s, d->op == OP_attention_grad),
+                           device_grid(g));
         return;
     }
     if (group_info[group->kind].blocks == BY_ROW) {
-        *device =
-            grid_within(space_rows(group->iteration_space), device_grid(g));
+        *gpu = grid_within(space_rows(group->iteration_space), device_grid(g));
         return;
     }
     Workspace s = workspace_new(g, group->kind, group->iteration_space);
     for (NodeId n = group->first; n <= group->last; n++)
         workspace_add(&s, g, n, false);
     group->division = space_division(g, &s);
-    *device = group->division.chunks * group->division.tiles;
+    *gpu = group->division.chunks * group->division.tiles;
 }

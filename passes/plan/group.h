@@ -19,7 +19,7 @@ typedef enum {
 typedef struct {
     const char *name;
     unsigned operations;
-    enum { BY_VECTOR, BY_ROW, BY_CHUNK } blocks;
+    enum { BY_VECTOR, BY_ROW, BY_TILE, BY_CHUNK } blocks;
     Reason result, operand;
 } GroupInfo;
 

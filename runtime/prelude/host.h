@@ -117,11 +117,11 @@ static _Thread_local SinterIndex blockIdx, gridDim;
 #ifdef SINTER_SIZES
 typedef union {
     int size;
-    float coefficient;
+    float constant;
 } SinterSize;
 static _Thread_local const SinterSize *sinter_sizes;
 #define SIZE(i, own) sinter_sizes[i].size
-#define COEFFICIENT(i, own) sinter_sizes[i].coefficient
+#define CONSTANT(i, own) sinter_sizes[i].constant
 #endif
 #define ALIGNED(p, bytes) ((void)0)
 
@@ -203,7 +203,8 @@ DEVICE float exp_of(float x) {
     return x < -104.0f ? 0.0f : y;
 }
 
-// For an x up to 0, the same, and 0 below 2^-126.
+// e^x for an x up to 0, at most 0.90 units of the last place off, and 0 below
+// 2^-126.  For other x the result is any, and unused.
 DEVICE float exp_weight(float x) {
     unsigned low;
     const float y = exp_near_0(exp_reduced(x, 127, &low)) * power_of_2(low);

@@ -37,7 +37,7 @@ enum { REDUCE_LANES = 4 };
 // its parameters.
 #ifndef SIZE
 #define SIZE(i, size) (size)
-#define COEFFICIENT(i, own) (own)
+#define CONSTANT(i, own) (own)
 #endif
 
 // Elsewhere one of several vectors of a window is stored as any other.

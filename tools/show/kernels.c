@@ -71,7 +71,8 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
         all += launch_instructions(l, (Issue)i);
     text_add(t, "// issue      %.3g warp instructions", all);
     if (l->elements > 0)
-        text_add(t, ", %.3g for an element", 32 * all / (double)l->elements);
+        text_add(t, ", %.3g of a thread for an element",
+                 32 * all / (double)l->elements);
     text_add(t, "\n// estimate   %.2f us", 1e6 * l->estimate);
     if (l->cost.waits > 0)
         text_add(t, ", %.2f us of it for the last block",

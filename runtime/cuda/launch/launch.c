@@ -131,8 +131,8 @@ static CUresult launch_cooperative(const RtCuda *c, int kernel, int grid,
 }
 
 // Lets the kernel start while the one before it runs; both wait as
-// codegen/kernel/dependence.c describes.  The same holds in a graph, whose edge
-// between the two becomes programmatic.
+// codegen/kernel/grid_dependency.c describes.  The same holds in a graph, whose
+// edge between the two becomes programmatic.
 static CUresult launch_early(const RtCuda *c, CUfunction function, int blocks,
                              int threads, void **argument) {
     CUlaunchAttribute early = {

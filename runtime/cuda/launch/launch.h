@@ -249,8 +249,8 @@ void rt_step_graph_run(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks);
 bool rt_step_graph_replays(const RtStepGraph *g, int ahead);
 
 // Captures what `queue` launches as a graph.
-typedef void RtQueue(RtCuda *c, const void *context);
-bool rt_graph_build(RtCuda *c, RtQueue *queue, const void *context,
+typedef void RtEnqueue(RtCuda *c, const void *context);
+bool rt_graph_build(RtCuda *c, RtEnqueue *queue, const void *context,
                     CUgraphExec *out, RtError *e);
 
 // ---- step_group.c ----

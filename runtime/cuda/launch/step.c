@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step: its first run launches one by one, since libraries prepare then.  Its
-// second is captured as a CUDA graph, which later runs launch.
+// Step: its first run launches one by one, since libraries prepare then.  The
+// second captures a CUDA graph and launches it, as later runs do.
 //
 // A run with hooks has graphs of its own, which replay what the hooks queue.
 //
@@ -41,7 +41,7 @@ void rt_step_graph_close(RtStepGraph *g) {
 
 // The capture and launches of other threads do not affect each other.  The
 // function ends the capture after an error, too, and reports the first one.
-static bool capture(RtCuda *c, RtQueue *queue, const void *context,
+static bool capture(RtCuda *c, RtEnqueue *queue, const void *context,
                     CUgraph *graph, RtError *e) {
     RtError later;
     if (!rt_driver_good(
@@ -67,7 +67,7 @@ static bool upload(const RtCuda *c, CUgraphExec exec, RtError *e) {
     return false;
 }
 
-bool rt_graph_build(RtCuda *c, RtQueue *queue, const void *context,
+bool rt_graph_build(RtCuda *c, RtEnqueue *queue, const void *context,
                     CUgraphExec *out, RtError *e) {
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;
@@ -95,7 +95,8 @@ static void warn(const RtCuda *c, const char *how, const RtError *why) {
             why->text);
 }
 
-// Drops the times of runs so far, as a graph takes less.
+// Captures a second graph, with the events that measure phases.  Drops the
+// times of runs so far, as a graph takes less.
 static void capture_timed(RtCuda *c, RtStepGraph *g) {
     RtError why;
     g->events.pending = false;

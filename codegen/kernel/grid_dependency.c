@@ -1,4 +1,4 @@
-// Dependence: where a kernel waits for the kernel before it.
+// Grid dependency: where a kernel waits for the kernel before it.
 //
 // With programmatic dependent launch (sm_90 and later) a kernel's blocks start
 // while the kernel before it on the stream still runs.  GRID_DEPENDENCY_WAIT
