@@ -76,13 +76,19 @@ static int64_t host_lanes(int64_t size) {
     return size <= COLUMNS ? size : power_divisor(size, COLUMNS);
 }
 
-// The constants of a kernel: T positions, D channels of a head; tiles of BM
-// and BN positions; vectors of LW channels in memory, of DW channels and of
-// JW and VS positions in tiles; JG vectors of positions side by side, of as
-// many threads; CS channels of a row that a thread reads at once, and JS
-// positions; rows that a thread adds to at once, RM of scores and RO of
-// results; RESULTS_PER_THREAD times RO rows of results of a thread; LQ from row
-// to row of a tile; PAD from the end of a row to the next.
+// The constants of a kernel:
+//   T, D, HEADS, KV_HEADS  positions, channels of a head, heads of queries, and
+//       of keys and values
+//   NT, BM, BN  threads; positions of a block's own tile, and of those that it
+//       iterates over
+//   LW, DW, JW, VS  lanes: channels in memory, channels in a product, positions
+//       in a product, positions in the softmax
+//   JG  vectors of positions side by side, of as many threads
+//   CS, JS  channels and positions that a thread reads at once
+//   RM, RO  rows that it adds to at once, of scores and of results
+//   LQ, PAD  floats from row to row of a tile, and unused ones of them
+//   TILES, QUERIES  tiles of BM positions, and positions of all of them
+//   RESULTS_PER_THREAD  times RO rows of results
 static void emit_sizes(const Attend *a, Block *b) {
     Emit *e = a->e;
     const Attention *s = &a->s;
@@ -422,7 +428,8 @@ static void emit_scores(const Attend *a, Block *b) {
 }
 
 // Makes weights of a tile's scores, relative to the largest of the row so far:
-// `most` of the row.  `total` is the thread's part of the sum of the weights.
+// `most`, the paper's m.  `total`, its l, is the thread's part of the sum of
+// the weights; `rescale` is for earlier tiles.
 static void emit_softmax(const Attend *a, Block *b) {
     Emit *e = a->e;
     Block row = {NULL, NULL}, draw = {NULL, NULL};
@@ -455,10 +462,10 @@ static void emit_softmax(const Attend *a, Block *b) {
          "    }"
          "    LANES_DO(k, VS) s[i * (BN + PAD) + c + k] = score[k];"
          "}"
-         "const float share = exp_weight(most[m] - now);"
-         "total[m] = fma_of(total[m], share, lanes_sum(all, VS));"
+         "const float rescale = exp_weight(most[m] - now);"
+         "total[m] = fma_of(total[m], rescale, lanes_sum(all, VS));"
          "most[m] = now;"
-         "if (row_thread == 0) factor[i] = share;",
+         "if (row_thread == 0) factor[i] = rescale;",
          last_column(a, i), &draw, keep(a, EXPR(e, "x")));
     emit_row_loop(a, b, &row);
 }
@@ -529,8 +536,8 @@ static void emit_forward(const Attend *a, Block *b) {
 
 // ---- backward ----
 
-// Reads the logarithms of a tile's rows, and computes the products of their
-// result and its gradient.
+// Reads the logarithms of a tile's rows, and computes the dot products of their
+// result and its gradient, the paper's D.
 static void emit_deltas(const Attend *a, Block *b, const char *rows) {
     Emit *e = a->e;
     const NodeId *arg = e->g->node[a->n].arg;

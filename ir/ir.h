@@ -84,7 +84,7 @@ typedef enum {
     COMPOSITE = 1u << 9,  // expands to simpler operations
     EFFECT = 1u << 10,    // is kept although no node uses its value
     OPTIMIZES = 1u << 11, // updates a param by its gradient
-    CALLS = 1u << 12,     // a library call
+    CALLS = 1u << 12,     // calls a library, the host or other ranks: no kernel
     SCATTERS = 1u << 13,  // an element of the operand is added to one elsewhere
     REDUCES_ALL = 1u << 14, // reduces any number of tensors to a scalar
     STACKS = 1u << 15,      // tensors of several shapes become one

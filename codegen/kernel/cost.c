@@ -69,10 +69,10 @@ static void body_walk(Walk *w, const Block *b) {
 // threads have `near` neighbouring values.
 static double trips_of(Estimate from, Estimate end, Estimate step) {
     double count = end.value - from.value;
-    if (from.run >= THREADS)
+    if (from.constancy >= THREADS)
         return ceil(count / step.value);
-    double periods = fmax(from.period / from.run, 1);
-    double near = fmax(1, fmin(periods, WARP / from.run));
+    double periods = fmax(from.period / from.constancy, 1);
+    double near = fmax(1, fmin(periods, WARP / from.constancy));
     double unit = step.value / periods * near;
     return ceil(count / unit) * unit / step.value;
 }
@@ -145,7 +145,7 @@ static void if_walk(Walk *w, const Stmt *s) {
     if (is_last(s->value))
         loop->last = fmax(before, 1);
     Estimate test = estimate_of(w, s->value);
-    double share = test.share;
+    double share = test.fraction;
     double *trips = &loop->trips, all = *trips;
     if (test.constant && test.value == 0) {
         body_walk(w, &s->other);
@@ -203,7 +203,7 @@ static double registers_of(Walk *w, const Stmt *s, Estimate e) {
         return 0;
     for (int i = 0; i < MAX_DIMS && s->dim[i] != NULL; i++)
         count *= estimate_of(w, s->dim[i]).value;
-    if (e.level == 0 && e.run >= THREADS && s->dim[0] == NULL)
+    if (e.level == 0 && e.constancy >= THREADS && s->dim[0] == NULL)
         return 0; // uniform: not in a thread's registers
     return strchr(s->type, '*') || e.wide ? 2 * count : count;
 }
@@ -222,8 +222,8 @@ static void declare_walk(Walk *w, const Stmt *s) {
     if (array || s->value == NULL) {
         e.constant = false;
         e.real = strstr(s->type, "float") != NULL;
-        e.run = 1;
-        e.share = -1;
+        e.constancy = 1;
+        e.fraction = -1;
     }
     if (array)
         e.level = w->depth;

@@ -16,8 +16,9 @@ enum {
 // repeats every `period` threads.
 typedef struct {
     double value;       // of thread 0; exact if constant
-    double run, period; // in threads
-    double share;       // of warps in which a condition holds; < 0: unknown
+    double constancy;   // threads side by side that have one value
+    double period;      // threads after which values repeat
+    double fraction;    // of warps in which a condition holds; < 0: unknown
     int level;          // the innermost loop in which it changes
     bool constant;      // the compiler knows it
     bool real;          // a float

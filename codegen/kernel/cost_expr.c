@@ -14,23 +14,24 @@ void spend(Walk *w, Issue kind, double count, int level) {
 
 Estimate estimate_constant(double value) {
     return (Estimate){.value = value,
-                      .run = THREADS,
+                      .constancy = THREADS,
                       .period = THREADS,
-                      .share = value != 0,
+                      .fraction = value != 0,
                       .constant = true};
 }
 
 static Estimate unknown(int level) {
-    return (Estimate){.run = 1, .period = THREADS, .share = -1, .level = level};
+    return (Estimate){
+        .constancy = 1, .period = THREADS, .fraction = -1, .level = level};
 }
 
 // A value that depends on both.
 static Estimate both(Estimate a, Estimate b) {
-    return (Estimate){.run = fmin(a.run, b.run),
+    return (Estimate){.constancy = fmin(a.constancy, b.constancy),
                       .period = a.constant   ? b.period
                                 : b.constant ? a.period
                                              : fmax(a.period, b.period),
-                      .share = -1,
+                      .fraction = -1,
                       .level = a.level > b.level ? a.level : b.level,
                       .constant = a.constant && b.constant,
                       .real = a.real || b.real,
@@ -81,7 +82,7 @@ static Estimate name_estimate(Walk *w, const Expr *x) {
             return estimate_constant(constants[i].value);
     Estimate e = estimate_constant(is_named(x, "blocks") ? w->blocks : 0);
     e.constant = false;
-    e.share = -1;
+    e.fraction = -1;
     return e;
 }
 
@@ -121,20 +122,21 @@ static bool compares(const char *op) {
            strcmp(op, "||") == 0;
 }
 
-// The share of warps that a condition on the number of a thread selects: with
-// `==` one in `period / run`, with `<` the first of a period.
-static double share_of(const char *op, Estimate a, Estimate b) {
+// The fraction of warps that a condition on the number of a thread selects:
+// with
+// `==` one in `period / constancy`, with `<` the first of a period.
+static double fraction_of(const char *op, Estimate a, Estimate b) {
     if (strcmp(op, "&&") == 0)
-        return a.share < 0   ? b.share
-               : b.share < 0 ? a.share
-                             : a.share * b.share;
-    if (!b.constant || a.run >= THREADS)
+        return a.fraction < 0   ? b.fraction
+               : b.fraction < 0 ? a.fraction
+                                : a.fraction * b.fraction;
+    if (!b.constant || a.constancy >= THREADS)
         return -1;
-    if (strcmp(op, "<") == 0 && a.thread && a.run == 1)
+    if (strcmp(op, "<") == 0 && a.thread && a.constancy == 1)
         return fmin(ceil(fmax(b.value, 0) / WARP) * WARP / a.period, 1);
     if (strcmp(op, "==") != 0)
         return -1;
-    return fmax(a.run, WARP) / fmax(a.period, WARP);
+    return fmax(a.constancy, WARP) / fmax(a.period, WARP);
 }
 
 // Integer instructions of an operator.
@@ -187,16 +189,16 @@ static Estimate binary_estimate(Walk *w, const Expr *x) {
     e.value = compute(x->name, a.value, b.value);
     if (e.constant && *x->name == '/' && !e.real)
         e.value = trunc(e.value);
-    e.share = e.constant ? e.value != 0 : share_of(x->name, a, b);
+    e.fraction = e.constant ? e.value != 0 : fraction_of(x->name, a, b);
     if (!e.constant)
         operator_walk(w, x, a, b, e);
     if (compares(x->name))
         e.real = e.wide = false;
     e.thread &= *x->name != '*';
     if (*x->name == '/' && b.constant)
-        e.run *= fmax(b.value, 1);
+        e.constancy *= fmax(b.value, 1);
     if (*x->name == '%' && b.constant)
-        e.period = fmin(e.period, b.value * a.run);
+        e.period = fmin(e.period, b.value * a.constancy);
     return e;
 }
 
@@ -219,7 +221,7 @@ static Estimate operator_estimate(Walk *w, const Expr *x) {
         Estimate e = estimate_of(w, x->arg[0]);
         e.value = *x->name == '-' ? -e.value : e.value == 0;
         e.thread = false;
-        e.share = e.share < 0 ? -1 : 1 - e.share;
+        e.fraction = e.fraction < 0 ? -1 : 1 - e.fraction;
         return e;
     }
     for (int i = w->num_known; i-- > 0;)
@@ -330,7 +332,7 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
     else if (strcmp(x->name, "SYNC_THREADS_OF") == 0)
         *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
     else if (strcmp(x->name, "SYNC_ROW") == 0)
-        *out = (Estimate){.run = v[0], .period = THREADS, .share = -1};
+        *out = (Estimate){.constancy = v[0], .period = THREADS, .fraction = -1};
     else
         *out = estimate_constant(v[x->count - 1]);
     return true;
@@ -498,7 +500,7 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
     e = unknown(level);
     e.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;
     if (is_last(x))
-        e.share = w->last_blocks / fmax(parts, 1);
+        e.fraction = w->last_blocks / fmax(parts, 1);
     return e;
 }
 
@@ -540,7 +542,7 @@ static Estimate cast_estimate(Walk *w, const Expr *x) {
 static Estimate field_estimate(Walk *w, const Expr *x) {
     if (is_named(x->arg[0], "threadIdx"))
         return (Estimate){
-            .run = 1, .period = THREADS, .share = -1, .thread = true};
+            .constancy = 1, .period = THREADS, .fraction = -1, .thread = true};
     Estimate e = estimate_of(w, x->arg[0]);
     e.constant = false;
     e.real = strcmp(x->name, "f") == 0;

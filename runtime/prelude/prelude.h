@@ -240,18 +240,20 @@ DEVICE float normal_cdf(float x) {
 }
 
 // The variance of statistics in a program with SINTER_STATISTICS: a kernel's
-// result, or computed from a library's sum of squares.
+// result, or computed from a library's sums of values and of squares, times 1 /
+// their count.
 #ifdef SINTER_STATISTICS
 #ifdef DECLARE_FLAGS
 // Set before a step runs: 1 if a library call computes the statistics.
 DECLARE_FLAGS(sinter_squares, SINTER_STATISTICS)
-DEVICE float variance_of(float stored, float sum, float share, int number) {
-    const float mean = sum * share, spread = stored * share - mean * mean;
+DEVICE float variance_of(float stored, float sum, float per_count, int number) {
+    const float mean = sum * per_count;
+    const float spread = stored * per_count - mean * mean;
     return !sinter_squares[number] ? stored : spread < 0.0f ? 0.0f : spread;
 }
 #else
-DEVICE float variance_of(float stored, float sum, float share, int number) {
-    (void)sum, (void)share, (void)number;
+DEVICE float variance_of(float stored, float sum, float per_count, int number) {
+    (void)sum, (void)per_count, (void)number;
     return stored;
 }
 #endif
