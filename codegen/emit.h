@@ -82,6 +82,8 @@ typedef struct {
     int num_indices;    // number of index variables
     int64_t step;       // divisible by lanes: C, or less if an access is not
                         // aligned to the columns: see vector_width.c
+    bool narrow;        // a GPU's vectors have half the usual lanes, so that
+                        // registers hold more of them: see occupancy.c
     const int *sweep;   // ROWS: for each node of the group, the sweeps over a
                         // row that precede its value
     const bool *cached; // ROWS: nodes of the group that a sweep caches for
@@ -276,9 +278,12 @@ void sums_finish(Emit *e, Block *b);
 
 // ---- occupancy.c ----
 
+enum { IN_FLIGHT = 32 << 10 }; // bytes of loads of a multiprocessor
+
 // Chooses the resident blocks of a kernel over rows, and lets the row loop of a
-// grid kernel read two rows at a time, where registers allow.
-void choose_occupancy(Emit *e, Tree *tree);
+// grid kernel read two rows at a time, where registers allow.  Returns the
+// bytes in flight, or IN_FLIGHT if they are not for it to choose.
+int choose_occupancy(Emit *e, Tree *tree);
 
 // ---- update.c, multi_tensor_slice.c ----
 

@@ -141,8 +141,9 @@ bool pad_widens(const Emit *e, const Node *d) {
 }
 
 const Expr *lanes_of(const Emit *e, Type space) {
-    return e->step == space_columns(&space) ? EXPR(e, "LANES(C)")
-           : e->step <= 1                   ? e->one
+    return e->narrow                          ? EXPR(e, "HOST_GPU(LANES(C), 4)")
+           : e->step == space_columns(&space) ? EXPR(e, "LANES(C)")
+           : e->step <= 1                     ? e->one
                           : EXPR(e, "LANES($)", x_number(e->a, e->step));
 }
 

@@ -92,6 +92,12 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 
 // ---- a kernel's tree ----
 
+void kernel_free(Kernel *k) {
+    if (k->tree != NULL)
+        arena_free(k->tree->arena);
+    k->tree = NULL;
+}
+
 static void build_body(Emit *e, Block *body) {
     static void (*const emit[])(Emit *e, Block *b) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
@@ -106,7 +112,7 @@ static void build_body(Emit *e, Block *body) {
 // Builds a kernel for the widest vectors, and once more if its accesses do not
 // allow them.
 static void build_widest(const GraphPlan *host, const GraphPlan *device,
-                         Emit *e, Kernel *k, int *names) {
+                         Emit *e, Kernel *k, int *names, bool narrow) {
     const Group *group = k->group;
     Arena *own = k->tree->arena;
     int64_t step, next = group->columns;
@@ -115,34 +121,65 @@ static void build_widest(const GraphPlan *host, const GraphPlan *device,
         emit_init(e, host->graph, device->graph, own, group, host->stored,
                   names);
         e->step = step;
+        e->narrow = narrow && step == group->columns;
         build_body(e, &k->tree->body);
         names_clear(e);
         next = block_width(own, &k->tree->body, e->step);
     } while (!group_is_multi_tensor(group->kind) && next < step);
 }
 
-// Builds kernel k of launch i.  The tree has its own arena, as most kernels are
-// equal to an earlier one and freed.
-static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
-                         Arena *a, Kernel *k, const bool *exact, int *names) {
+// Builds the tree of kernel k up to its occupancy, in an arena of its own, as
+// most kernels are equal to an earlier one and freed.  Returns its bytes in
+// flight.
+static int build_tree(const GraphPlan *host, const GraphPlan *device, Arena *a,
+                      Emit *e, Kernel *k, const bool *exact, int *names,
+                      bool narrow) {
     Arena *own = arena_child(a);
-    Emit e;
+    int bytes = IN_FLIGHT;
     k->tree = ARENA_NEW(own, Tree);
     *k->tree = (Tree){.arena = own, .name = k->name};
-    build_widest(host, device, &e, k, names);
-    find_parameters(&e, a, k);
+    build_widest(host, device, e, k, names, narrow);
+    find_parameters(e, a, k);
     block_fma(own, &k->tree->body, exact);
     block_hoist(own, &k->tree->body);
     bool few =
         k->group->kind == GROUP_GRID && block_interchange(own, &k->tree->body);
     block_dce(own, &k->tree->body);
-    k->tree->tables = e.tables;
-    memcpy(k->grid, e.grid, sizeof e.grid);
+    k->tree->tables = e->tables;
+    memcpy(k->grid, e->grid, sizeof e->grid);
     k->tree->phased = k->group->phases > 1;
     if (few)
-        e.min_blocks = 2;
+        e->min_blocks = 2;
     else if (k->group->kind == GROUP_GRID || k->group->kind == GROUP_ROWS)
-        choose_occupancy(&e, k->tree);
+        bytes = choose_occupancy(e, k->tree);
+    return bytes;
+}
+
+// Whether the registers of kernel k may hold more vectors if they are narrower.
+static bool tries_narrow(const Emit *e, const Kernel *k) {
+    return k->group->kind == GROUP_GRID && e->device->act != F32 &&
+           e->step == space_columns(k->group->iteration_space) &&
+           e->step % 8 == 0;
+}
+
+// Builds kernel k of launch i.
+static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
+                         Arena *a, Kernel *k, const bool *exact, int *names) {
+    Emit e;
+    Kernel other = *k;
+    int bytes = build_tree(host, device, a, &e, k, exact, names, false);
+    if (bytes < IN_FLIGHT && tries_narrow(&e, k)) {
+        Emit narrow;
+        if (build_tree(host, device, a, &narrow, &other, exact, names, true) >
+            bytes) {
+            kernel_free(k);
+            *k = other;
+            e = narrow;
+        } else {
+            kernel_free(&other);
+        }
+    }
+    Arena *own = k->tree->arena;
     if (k->group->kind == GROUP_GRID)
         block_share(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
@@ -159,12 +196,6 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
         fprintf(stderr, "sinter: kernel %s: %s\n", k->name, why);
         abort();
     }
-}
-
-void kernel_free(Kernel *k) {
-    if (k->tree != NULL)
-        arena_free(k->tree->arena);
-    k->tree = NULL;
 }
 
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,

@@ -4,7 +4,9 @@
 // Memory is busy if a multiprocessor has bandwidth times latency bytes of loads
 // in flight (Little, 1961): 4.8 TB/s times 0.8 us over the 132 multiprocessors
 // of an H200 are 29 KB.  Resident blocks and rows that are read together add to
-// them, and both need registers.  The cost model estimates these.
+// them, and both need registers.  The cost model estimates these.  Where they
+// allow too few loads, a kernel is built again with vectors of half the lanes,
+// which need fewer for sums and factors of columns (kernel.c).
 
 #include "base/round_up.h"
 #include "codegen/emit.h"
@@ -13,11 +15,10 @@
 #include <string.h>
 
 enum {
-    IN_FLIGHT = 32 << 10, // bytes of a multiprocessor
-    VECTOR = 16,          // bytes of a load
-    MAX_BLOCKS = 4,       // resident
-    MANY = 512,           // bytes of a thread's loads, which the compiler keeps
-                          // for other loops over the row: no bound on registers
+    VECTOR = 16,    // bytes of a load
+    MAX_BLOCKS = 4, // resident
+    MANY = 512,     // bytes of a thread's loads, which the compiler keeps
+                    // for other loops over the row: no bound on registers
     // The compiler does with so many registers less than the cost model
     // estimates if a bound demands it, fewer if that is for the most blocks: no
     // kernel of models/ spills.
@@ -58,20 +59,23 @@ static void rows_look(Rows *r, const Block *b) {
     }
 }
 
-// Whether the registers of so many blocks hold those of a thread.
-static bool fits(const KernelCost *k, int rows, int blocks) {
-    int loads = k->loaded / (int)sizeof(float);
-    int slack = blocks == MAX_BLOCKS ? SLACK_OF_MOST : SLACK;
-    return k->registers + (rows > 1 ? loads + SECOND : -slack) <=
-           registers_within(blocks);
+// Whether the registers of so many blocks hold those of a thread.  With narrow
+// vectors the compiler needs more than the estimate for the most blocks.
+static bool fits(const Emit *e, const KernelCost *k, int rows, int blocks) {
+    enum { MORE = 4 };
+    int loads = k->loaded / (int)sizeof(float), most = blocks == MAX_BLOCKS;
+    int slack = most ? SLACK_OF_MOST : SLACK;
+    int needed = k->registers + (rows > 1 ? loads + SECOND : -slack);
+    return needed + (e->narrow && most ? MORE : 0) <= registers_within(blocks);
 }
 
 // Whether a thread has a few rows; with fewer, pairs of them cost more than
 // they save.
 static bool has_pairs_of_rows(const Emit *e, int blocks) {
-    enum { LANES = 8, FEW = 2 };
+    enum { FEW = 2 };
+    int lanes = e->narrow ? 4 : 8;
     return type_count(e->group->iteration_space) >=
-           (int64_t)LANES * FEW * THREADS * blocks;
+           (int64_t)lanes * FEW * THREADS * blocks;
 }
 
 // Two rows at a time share what an iteration of the loop costs.  A row of many
@@ -89,8 +93,9 @@ static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
 }
 
 // Takes the fewest blocks that have enough loads in flight, or else the most
-// loads; `most` blocks are launched for each multiprocessor.
-static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
+// loads, and returns their bytes; `most` blocks are launched for each
+// multiprocessor.
+static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
     bool pairs = has_pairs_of_rows(e, e->grid[GPU_PLAN]);
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < 2; i++)
@@ -98,12 +103,13 @@ static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
              b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
             int bytes =
                 loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
-            if (bytes <= best || !fits(k, rows, b) || (rows > 1 && !pairs))
+            if (bytes <= best || !fits(e, k, rows, b) || (rows > 1 && !pairs))
                 continue;
             best = bytes;
             e->min_blocks = b;
             r->loop->word = rows > 1 ? "UNROLL_2" : NULL;
         }
+    return best;
 }
 
 // The last block's loads of partial sums must fit in the registers, too: three
@@ -128,7 +134,7 @@ static int least_blocks(const KernelCost *k, int most) {
     return k->registers + slack <= registers_within(2) ? 2 : 0;
 }
 
-void choose_occupancy(Emit *e, Tree *tree) {
+int choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[GPU_PLAN], all = e->g->multiprocessors;
     int most = (int)divide_up(blocks, all);
     KernelCost k = tree_cost(tree, blocks, e->device->act);
@@ -137,9 +143,11 @@ void choose_occupancy(Emit *e, Tree *tree) {
         rows_look(&r, &r.loop->body);
     bool many = k.in_flight > MANY;
     e->min_blocks = many ? 0 : least_blocks(&k, most);
+    int bytes = e->narrow ? 0 : IN_FLIGHT;
     if (r.reads > 0 && !r.scalars && !many && k.loaded >= VECTOR &&
         !group_any(e, window_skips))
-        choose(e, &r, &k, most);
+        bytes = choose(e, &r, &k, most);
     if (e->min_blocks == MAX_BLOCKS)
         divide_tail(tree->arena, &tree->body);
+    return bytes;
 }

@@ -73,6 +73,8 @@ static void take_tiles(const GraphPlan *p) {
         p->tiles.fusion[i].taken = true;
 }
 
+int agree_multiprocessors;
+
 // The emitted program as a library.
 static bool build(Run *r) {
     bool on_gpu = r->test->how == ON_GPU;
@@ -82,6 +84,8 @@ static bool build(Run *r) {
     o.reuse = r->test->reuse;
     if (r->test->how == TILED)
         o.multiprocessors = 24; // so that long sums are split
+    if (agree_multiprocessors > 0)
+        o.multiprocessors = agree_multiprocessors;
     o.deep_verify = true;
     r->plan = program_plan(r->program, &o);
     for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++)

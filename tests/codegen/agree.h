@@ -25,6 +25,9 @@ typedef struct {
     bool reuse; // the real memory plan; only what is left at the end counts
 } Case;
 
+// Multiprocessors of the GPU that cases are planned for; 0: the usual.
+extern int agree_multiprocessors;
+
 // Runs init, derive, train and eval once on the host or a GPU and compares
 // every stored tensor with graph_eval.  NULL, or what differs.
 const char *agree(Arena *a, const Case *c);

@@ -84,6 +84,18 @@ START_TEST(tiled_kernels_compute_what_pytorch_does) {
 }
 END_TEST
 
+// Where registers allow too few loads, a GPU's vectors have half the lanes.
+START_TEST(kernels_of_many_registers_agree) {
+    const Case c = {
+        "tests/codegen/nets/registers.net", NULL, 0, F16, 1, FAITHFUL, false};
+    Arena *a = arena_new();
+    agree_multiprocessors = 1; // which has as many blocks as registers allow
+    const char *why = agree(a, &c);
+    ck_assert_msg(why == NULL, "%s", why);
+    arena_free(a);
+}
+END_TEST
+
 // Kernels that are merged leave the same bits as one by one.
 START_TEST(merged_kernels_agree) {
     if (!is_asked_for(&merged_cases[_i]))
@@ -115,6 +127,7 @@ Suite *agree_suite(void) {
 #ifdef HAVE_SIMT
     tcase_add_loop_test(t, faithful_kernels_agree, 0, faithful_num_cases);
     tcase_add_loop_test(t, merged_kernels_agree, 0, merged_num_cases);
+    tcase_add_test(t, kernels_of_many_registers_agree);
 #else
     (void)merged_kernels_agree;
     (void)faithful_kernels_agree;
