@@ -340,7 +340,7 @@ static void emit_row(const Attend *a, Block *b, NodeId n, const Expr *at,
                .index = {x_name(e->a, "n"), at, EXPR(e, "$ + c", first)},
                .lanes = dw};
     emit_place(e, row, n, p, x);
-    CODE(e, b, NO_NODE, "if ($ < T) { ~ }", at, scope_close(e, row));
+    CODE(e, b, NO_NODE, "~", scope_close(e, row));
 }
 
 // Stores a tile of results in tensor n from position `at` on, times `factor` of
@@ -353,8 +353,9 @@ static void emit_stores(const Attend *a, Block *b, int quarter, NodeId n,
     const Expr *x = EXPR(e, "$[m * RO + r][k]", x_name(e->a, from));
     if (factor != NULL)
         x = EXPR(e, "$ * $", x, factor);
-    emit_row(a, &row, n, EXPR(e, "$ + i + r", x_name(e->a, at)), first, x);
-    CODE(e, &rows, NO_NODE, "UNROLLED(r, RO) { ~ }", &row);
+    const Expr *position = EXPR(e, "$ + i + r", x_name(e->a, at));
+    emit_row(a, &row, n, position, first, x);
+    CODE(e, &rows, NO_NODE, "UNROLLED(r, RO) if ($ < T) { ~ }", position, &row);
     emit_results(a, b, quarter, &rows);
 }
 

@@ -92,12 +92,6 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 
 // ---- a kernel's tree ----
 
-void kernel_free(Kernel *k) {
-    if (k->tree != NULL)
-        arena_free(k->tree->arena);
-    k->tree = NULL;
-}
-
 static void build_body(Emit *e, Block *body) {
     static void (*const emit[])(Emit *e, Block *b) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
@@ -158,8 +152,7 @@ static int build_tree(const GraphPlan *host, const GraphPlan *device, Arena *a,
 // Whether the registers of kernel k may hold more vectors if they are narrower.
 static bool tries_narrow(const Emit *e, const Kernel *k) {
     return k->group->kind == GROUP_GRID && e->device->act != F32 &&
-           e->step == space_columns(k->group->iteration_space) &&
-           e->step % 8 == 0;
+           e->step == k->group->columns && e->step % 8 == 0;
 }
 
 // Builds kernel k of launch i.
@@ -196,6 +189,12 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
         fprintf(stderr, "sinter: kernel %s: %s\n", k->name, why);
         abort();
     }
+}
+
+void kernel_free(Kernel *k) {
+    if (k->tree != NULL)
+        arena_free(k->tree->arena);
+    k->tree = NULL;
 }
 
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
