@@ -89,24 +89,28 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
 }
 
 // Appends the loops over the window to b.  Few elements are all loaded before
-// the first is used.
-static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
-    enum { FEW = 4 };
-    if (!pool.crosses_edge && pool.rows * pool.columns <= FEW) {
-        CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r,
-             x_size(e->a, pool.rows), w.q, x_size(e->a, pool.columns),
-             scope_close(e, w.inner));
-        return;
-    }
-    CODE(e, b, NO_NODE,
-         "for (int $ = 0; $ < $; $++) for (int $ = 0; $ < $; $++) { ~ }", w.r,
-         w.r, x_size(e->a, pool.rows), w.r, w.q, w.q,
-         x_size(e->a, pool.columns), w.q, scope_close(e, w.inner));
+// the first is used, and so is a row of more, unless the body skips some.
+static void loops_close(Emit *e, Block *b, Window w, Pool pool, bool skips) {
+    enum { FEW = 9, ROW = 8 };
+    const Expr *rows = x_size(e->a, pool.rows);
+    const Expr *columns = x_size(e->a, pool.columns);
+    const Block *body = scope_close(e, w.inner);
+    if (!skips && pool.rows * pool.columns <= FEW)
+        CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r, rows,
+             w.q, columns, body);
+    else if (!skips && pool.columns <= ROW)
+        CODE(e, b, NO_NODE, "for (int $ = 0; $ < $; $++) UNROLLED($, $) { ~ }",
+             w.r, w.r, rows, w.r, w.q, columns, body);
+    else
+        CODE(e, b, NO_NODE,
+             "for (int $ = 0; $ < $; $++) for (int $ = 0; $ < $; $++) { ~ }",
+             w.r, w.r, rows, w.r, w.q, w.q, columns, w.q, body);
 }
 
-// The index expression in `image` of an element of p's window.
-static Index window_index(Emit *e, const Window *v, Pool w, Index p,
-                          Type image) {
+// The index expression in `image` of an element of p's window, which may be
+// past its edge.
+static Index pixel_index(Emit *e, const Window *v, Pool w, Index p,
+                         Type image) {
     Index at = p;
     at.is_identity = false;
     at.index[1] = axis_in_window(e, v->inner, "h", p.index[1], w.stride[0],
@@ -115,12 +119,21 @@ static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                                  v->q, w.pad[1]);
     at.dim[1] = image.dim[1];
     at.dim[2] = image.dim[2];
-    if (w.crosses_edge)
-        CODE(e, &v->inner->before, NO_NODE,
-             "if ($ < 0 || $ >= $ || $ < 0 || $ >= $) continue;", at.index[1],
-             at.index[1], x_number(e->a, image.dim[1]), at.index[2],
-             at.index[2], x_number(e->a, image.dim[2]));
     return at;
+}
+
+// Moves a pixel past the edge onto the edge, which is in the same window, and
+// returns its row or column in the window.
+static const Expr *clamp_to_image(Emit *e, const Window *v, Index *at, int axis,
+                                  const Expr *window, int64_t stride,
+                                  int64_t pad) {
+    const Expr *inside = index_new(
+        e, v->inner, axis == 1 ? "h" : "w",
+        EXPR(e, "clamp($, $)", at->index[axis], x_number(e->a, at->dim[axis])));
+    at->index[axis] = inside;
+    return index_new(e, v->inner, axis == 1 ? "r" : "q",
+                     EXPR(e, "$ - $ * $ + $", inside, window,
+                          x_size(e->a, stride), x_number(e->a, pad)));
 }
 
 // Statements over lanes, or over the only element.
@@ -189,25 +202,28 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     if (index != NO_NODE)
         where = running(e, s, index, p, first_index(e, w, p));
     Window v = window_new(e, s, p.lanes);
-    Index at = window_index(e, &v, w, p, image);
+    const Expr *r = v.r, *q = v.q;
+    Index at = pixel_index(e, &v, w, p, image);
+    if (w.crosses_edge) {
+        r = clamp_to_image(e, &v, &at, 1, p.index[1], w.stride[0], w.pad[0]);
+        q = clamp_to_image(e, &v, &at, 2, p.index[2], w.stride[1], w.pad[1]);
+    }
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     Block *b = lane_block(v.inner, p);
     // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
     // would not vectorize two.  On a GPU, where the loops are unrolled, the
     // first element is compared with nothing.
-    const Expr *here = EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
+    const Expr *here = EXPR(e, "$ * $ + $", r, x_size(e->a, w.columns), q);
     for (int i = 0; i < 2; i++) {
         const Expr *wins =
             i == 1 ? EXPR(e, "$ != $", x, x)
-            : w.crosses_edge
-                ? EXPR(e, "$ > $", x, most)
-                : EXPR(e, "HOST_GPU($ > $, ($ + $ == 0) | ($ > $))", x, most,
-                       v.r, v.q, x, most);
+                   : EXPR(e, "HOST_GPU($ > $, ($ + $ == 0) | ($ > $))", x, most,
+                          v.r, v.q, x, most);
         if (where != NULL)
             CODE(e, b, index, "$ = $ ? $ : $;", where, wins, here, where);
         CODE(e, b, value, "$ = $ ? $ : $;", most, wins, x, most);
     }
-    loops_close(e, &s->before, v, w);
+    loops_close(e, &s->before, v, w, false);
 }
 
 static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
@@ -216,10 +232,15 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
     Pool w = pool_of(d, image, *d->type);
     const Expr *sum = running(e, s, n, p, literal(e->a, F32, 0));
     Window v = window_new(e, s, p.lanes);
-    Index at = window_index(e, &v, w, p, image);
+    Index at = pixel_index(e, &v, w, p, image);
+    if (w.crosses_edge)
+        CODE(e, &v.inner->before, NO_NODE,
+             "if ($ < 0 || $ >= $ || $ < 0 || $ >= $) continue;", at.index[1],
+             at.index[1], x_number(e->a, image.dim[1]), at.index[2],
+             at.index[2], x_number(e->a, image.dim[2]));
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     CODE(e, lane_block(v.inner, p), n, "$ += $ * $;", sum, x, share_of(e, w));
-    loops_close(e, &s->before, v, w);
+    loops_close(e, &s->before, v, w, w.crosses_edge);
 }
 
 // The gradient of a pool as a gather: an element of the image sums over the
@@ -329,7 +350,7 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     const Expr *tap = EXPR(e, "$ * $ + $", a, x_size(e->a, w->columns), b);
     const Expr *term = pool_grad_term(e, v.inner, u.node, *w, u.at, tap);
     CODE(e, lane_block(v.inner, u.p), u.n, "$ += $;", sum, term);
-    loops_close(e, &s->before, v, windows_near(*w));
+    loops_close(e, &s->before, v, windows_near(*w), true);
     return sum;
 }
 
@@ -470,6 +491,7 @@ bool window_skips(const Emit *e, NodeId n) {
     switch (d->op) {
     case OP_max_pool:
     case OP_max_pool_index:
+        return false;
     case OP_avg_pool:
         return pool_of(d, first, *d->type).crosses_edge;
     case OP_resize_grad:

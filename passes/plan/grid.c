@@ -44,6 +44,18 @@ int space_grid(const Graph *g, const Type *space, bool host) {
     return grid_within(space_rows(space), most);
 }
 
+// Whether an element of the group's space reads a window of a larger tensor.
+static bool reads_windows(const Graph *g, const Group *group) {
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        if ((op_info[d->op].traits & WINDOW) &&
+            type_count(g->node[d->arg[0]].type) >
+                type_count(group->iteration_space))
+            return true;
+    }
+    return false;
+}
+
 // ---- reductions over blocks ----
 
 // The last block of a tile adds the partial results of all of its blocks, and
@@ -177,5 +189,8 @@ void group_grid(const Graph *g, Group *group) {
     for (NodeId n = group->first; n <= group->last; n++)
         workspace_add(&s, g, n, false);
     group->division = space_division(g, &s);
+    if (!s.any && reads_windows(g, group))
+        group->division.chunks =
+            grid_within(space_rows(s.space), vector_blocks(g, s.space, 1));
     *gpu = group->division.chunks * group->division.tiles;
 }

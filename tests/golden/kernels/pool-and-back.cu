@@ -24,17 +24,22 @@ KERNEL(256, 2) k00_max_pool_index(
             LANES_DO(k, VW) v3[k] = -INF;
             int v4[VW];
             LANES_DO(k, VW) v4[k] = clamp(1 - h * 2, 2) * 3 + clamp(1 - w * 2, 2);
-            for (int r1 = 0; r1 < 3; r1++) {
+            UNROLLED(r1, 3) {
                 const int h2 = h * 2 + r1 - 1;
-                for (int q1 = 0; q1 < 3; q1++) {
+                const int h4 = clamp(h2, 5);
+                const int r5 = h4 - h * 2 + 1;
+                UNROLLED(q1, 3) {
                     const int w3 = w * 2 + q1 - 1;
-                    if (h2 < 0 || h2 >= 5 || w3 < 0 || w3 >= 5) continue;
+                    const int w6 = clamp(w3, 5);
+                    const int q7 = w6 - w * 2 + 1;
                     float v0[VW];
-                    load_f32(v0, p0 + (((size_t)n * 5 + h2) * 5 + w3) * 3 + c, VW);
+                    load_f32(v0, p0 + (((size_t)n * 5 + h4) * 5 + w6) * 3 + c, VW);
                     LANES_DO(k, VW) {
-                        v4[k] = v0[k] > v3[k] ? r1 * 3 + q1 : v4[k];
-                        v3[k] = v0[k] > v3[k] ? v0[k] : v3[k];
-                        v4[k] = v0[k] != v0[k] ? r1 * 3 + q1 : v4[k];
+                        v4[k] = HOST_GPU(v0[k] > v3[k],
+                            (r1 + q1 == 0) | (v0[k] > v3[k])) ? r5 * 3 + q7 : v4[k];
+                        v3[k] = HOST_GPU(v0[k] > v3[k],
+                            (r1 + q1 == 0) | (v0[k] > v3[k])) ? v0[k] : v3[k];
+                        v4[k] = v0[k] != v0[k] ? r5 * 3 + q7 : v4[k];
                         v3[k] = v0[k] != v0[k] ? v0[k] : v3[k];
                     }
                 }
