@@ -149,10 +149,15 @@ static int build_tree(const GraphPlan *host, const GraphPlan *device, Arena *a,
     return bytes;
 }
 
+static bool pads_vector(const Emit *e, NodeId n) {
+    return pad_widens(e, &e->g->node[n]);
+}
+
 // Whether the registers of kernel k may hold more vectors if they are narrower.
 static bool tries_narrow(const Emit *e, const Kernel *k) {
     return k->group->kind == GROUP_GRID && e->device->act != F32 &&
-           e->step == k->group->columns && e->step % 8 == 0;
+           e->step == k->group->columns && e->step % 8 == 0 &&
+           !group_any(e, pads_vector);
 }
 
 // Builds kernel k of launch i.

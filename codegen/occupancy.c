@@ -79,10 +79,10 @@ static bool has_pairs_of_rows(const Emit *e, int blocks) {
 }
 
 // Two rows at a time share what an iteration of the loop costs.  A row of many
-// loads needs no second.
+// loads needs no second, but for loads of single elements.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
     int most = r->functions ? VECTOR : 2 * VECTOR;
-    return k->loaded <= most ? 2 : 1;
+    return k->loaded <= most || r->scalars ? 2 : 1;
 }
 
 // Bytes that a thread loads before it waits.  The compiler places some loads of
@@ -144,8 +144,8 @@ int choose_occupancy(Emit *e, Tree *tree) {
     bool many = k.in_flight > MANY;
     e->min_blocks = many ? 0 : least_blocks(&k, most);
     int bytes = e->narrow ? 0 : IN_FLIGHT;
-    if (r.reads > 0 && !r.scalars && !many && k.loaded >= VECTOR &&
-        !group_any(e, window_skips))
+    if (r.reads > 0 && (r.scalars ? !r.functions : k.loaded >= VECTOR) &&
+        !many && !group_any(e, window_skips))
         bytes = choose(e, &r, &k, most);
     if (e->min_blocks == MAX_BLOCKS)
         divide_tail(tree->arena, &tree->body);
