@@ -1,8 +1,9 @@
 // The kernels on a GPU: every awkward network, and every model made narrow,
 // with activations in f32 and in f16, against the meaning of its graph.
 //
-//   gpu [--jobs=N] [--limit=N] [PART]     those whose name has PART in it
+//   gpu [--jobs=N] [--limit=N] [--multiprocessors=N] [PART]
 //
+// runs those whose name has PART in it, planned for so many multiprocessors.
 // A case that takes longer than the limit, in seconds, has failed: where one
 // kernel hangs others may, and would keep the rest from being tried.
 // Each case is a process of its own, which says how it ends.  The last line
@@ -132,6 +133,8 @@ int main(int argc, char **argv) {
             s.jobs = atoi(argv[i] + 7);
         else if (strncmp(argv[i], "--limit=", 8) == 0)
             s.limit = (unsigned)atoi(argv[i] + 8);
+        else if (strncmp(argv[i], "--multiprocessors=", 18) == 0)
+            agree_multiprocessors = atoi(argv[i] + 18);
         else
             s.part = argv[i];
     s.jobs = s.jobs < 1 ? 1 : s.jobs < MAX_JOBS ? s.jobs : MAX_JOBS;

@@ -88,8 +88,9 @@ def errors_compare(title, measured, known):
 # ---- loads in flight ----
 
 def few_find(arch, measured, known):
-    """{(model, kernel without its number): bytes}, and the number of all."""
-    few, count = {}, 0
+    """{(model, kernel without its number): bytes}, their number and that of
+    all; kernels with equal names are one line."""
+    few, number, count = {}, 0, 0
     for (model, kernel), launch in known.items():
         if (model, kernel) not in measured or launch["bytes"] < BULK \
                 or launch["step"] not in STEPS:
@@ -101,8 +102,9 @@ def few_find(arch, measured, known):
         bytes = 256 * blocks * loads
         name = model, kernel.partition("_")[2]
         if bytes < ENOUGH:
+            number += 1
             few[name] = min(bytes, few.get(name, bytes))
-    return few, count
+    return few, number, count
 
 
 def golden_read(arch):
@@ -120,10 +122,10 @@ def golden_read(arch):
 
 
 def flight_compare(arch, measured, known):
-    few, count = few_find(arch, measured, known)
+    few, number, count = few_find(arch, measured, known)
     models = {model for model, _ in known}
     head, others, golden = golden_read(arch)
-    print(f"{arch}: {count - len(few)} of {count} bulk kernels have "
+    print(f"{arch}: {count - number} of {count} bulk kernels have "
           f"{ENOUGH >> 10} KiB in flight")
     if os.environ.get("BLESS"):
         kept = {k: v for k, v in golden.items() if k[0] not in models} | few
