@@ -91,7 +91,7 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
 // Appends the loops over the window to b.  Few elements are all loaded before
 // the first is used, and so is a row of more, unless the body skips some.
 static void loops_close(Emit *e, Block *b, Window w, Pool pool, bool skips) {
-    enum { FEW = 9, ROW = 8 };
+    enum { FEW = 4, ROW = 8 };
     const Expr *rows = x_size(e->a, pool.rows);
     const Expr *columns = x_size(e->a, pool.columns);
     const Block *body = scope_close(e, w.inner);

@@ -24,7 +24,7 @@ KERNEL(256, 2) k00_max_pool_index(
             LANES_DO(k, VW) v3[k] = -INF;
             int v4[VW];
             LANES_DO(k, VW) v4[k] = clamp(1 - h * 2, 2) * 3 + clamp(1 - w * 2, 2);
-            UNROLLED(r1, 3) {
+            for (int r1 = 0; r1 < 3; r1++) {
                 const int h2 = h * 2 + r1 - 1;
                 const int h4 = clamp(h2, 5);
                 const int r5 = h4 - h * 2 + 1;
