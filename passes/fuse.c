@@ -29,7 +29,7 @@
 
 #include <limits.h>
 
-static void settle(const Facts *f, Stored *s, Clusters *c) {
+static void settle(const FuseAnalysis *f, Stored *s, Clusters *c) {
     Arena *a = arena_new();
     NodeId *user;
     do {
@@ -46,7 +46,7 @@ static void settle(const Facts *f, Stored *s, Clusters *c) {
 // Round by round.  In a chain of many blocks a round for each would make the
 // cost quadratic: after a while, sooner where a round takes long, they are
 // looked at in runs of a few.
-static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
+static void store_by_cost(const FuseAnalysis *f, Stored *s, Clusters *c) {
     enum { ONE_BY_ONE = 8, LONG_TIME = 200000, RUN = 8, MAX_ROUNDS = 128 };
     int alone = (int)(LONG_TIME / (f->old->count + 1));
     alone = alone < ONE_BY_ONE ? alone : ONE_BY_ONE;
@@ -61,7 +61,7 @@ static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
     settle(f, s, c);
 }
 
-Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
+Graph *fuse(const FuseAnalysis *f, Graph *g, Clusters *c) {
     Arena *a = arena_new();
     Stored s = store_first(f, g, a);
     do {
@@ -78,7 +78,7 @@ Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
 
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     g = graph_legalize(g, scratch);
-    Facts f = find_facts(g, scratch, o);
+    FuseAnalysis f = fuse_analyze(g, scratch, o);
     if (o->time_model.times != NULL)
         return fuse_by_time(&f, g);
     Clusters c = {0};

@@ -1,11 +1,11 @@
 // The stages of fuse.  Each reads the results of those before it:
 //
-//   Facts     fuse_facts.c                facts of the old graph
-//   Stored    fuse_store.c, fuse_rows.c   the values that are in memory
-//             fuse_update.c, fuse_cost.c
-//   Clusters  fuse_cluster.c              the stored values that share a kernel
-//   Members   fuse_members.c              the nodes that each kernel computes
-//   Graph     fuse_build.c                the new graph, kernel by kernel
+//   FuseAnalysis  fuse_analysis.c            properties of the old nodes
+//   Stored        fuse_store.c, fuse_rows.c  the values that are in memory
+//                 fuse_update.c, fuse_cost.c
+//   Clusters      fuse_cluster.c             stored values that share a kernel
+//   Members       fuse_members.c             the nodes that a kernel computes
+//   Graph         fuse_build.c               the new graph, kernel by kernel
 //
 // For a described device, fuse_time.c runs them again with other choices.
 //
@@ -19,8 +19,8 @@
 
 enum { NONE = -1 };
 
-// The facts of a node that fuse needs often, close together: a loop over whole
-// nodes would mostly wait for memory.
+// Fields of a node that fuse reads often, and properties derived from it, in
+// few bytes: a loop over whole nodes would mostly wait for memory.
 typedef struct {
     const NodeId *arg;
     int64_t count; // of its elements
@@ -32,28 +32,29 @@ typedef struct {
     bool immediate;
     bool small;        // at most a value for each column, and not of the batch
     uint8_t reduction; // of a reduction: its ReductionKind
-} Summary;
+} NodeInfo;
 
-// The kernels that a root may share; the estimate for a device can refuse some.
+// The roots with which a root may fuse; the estimate for a device can refuse
+// some.
 typedef enum {
-    SHARE_ANY,
-    SHARE_READERS, // a sum not with the kernel that computes its operand
-    SHARE_OTHERS,  // such an operand not with its sums
-    SHARE_NONE
-} Share;
+    FUSE_ANY,
+    FUSE_READERS, // a sum not with the kernel that computes its operand
+    FUSE_OTHERS,  // such an operand not with its sums
+    FUSE_NONE
+} Fusible;
 
-// Facts of the old graph.
+// Properties of the old graph, found once.
 typedef struct {
     const Graph *old;
     const PassOptions *options;
-    const Summary *summary;
+    const NodeInfo *info;
     Users users;
     const bool *batched;
     const bool *in_rows;   // is reduced along rows, or is an addend of it
     const bool *elementwise;  // is computed by element, as assigned values are
     const bool *padded_store; // pads that are assigned and nothing else
-    Share *share;          // of each root
-} Facts;
+    Fusible *fusible;         // of each root
+} FuseAnalysis;
 
 // The values in memory.  store_first finds library_operand and unfused; stored
 // and stored_as_act grow, and in_update shrinks, until clusters are final;
@@ -98,66 +99,66 @@ typedef struct {
     int count;
 } Members;
 
-static inline const Node *at(const Facts *f, NodeId n) {
+static inline const Node *at(const FuseAnalysis *f, NodeId n) {
     return &f->old->node[n];
 }
 
-static inline const Summary *summary(const Facts *f, NodeId n) {
-    return &f->summary[n];
+static inline const NodeInfo *info(const FuseAnalysis *f, NodeId n) {
+    return &f->info[n];
 }
 
-static inline unsigned traits(const Facts *f, NodeId n) {
-    return summary(f, n)->traits;
+static inline unsigned traits(const FuseAnalysis *f, NodeId n) {
+    return info(f, n)->traits;
 }
 
-static inline bool is_leaf(const Facts *f, NodeId n) {
+static inline bool is_leaf(const FuseAnalysis *f, NodeId n) {
     return traits(f, n) & LEAF;
 }
 
-static inline bool reduces_rows(const Facts *f, NodeId n) {
-    return (traits(f, n) & REDUCES) &&
-           summary(f, n)->reduction == ROW_REDUCTION;
+static inline bool reduces_rows(const FuseAnalysis *f, NodeId n) {
+    return (traits(f, n) & REDUCES) && info(f, n)->reduction == ROW_REDUCTION;
 }
 
-static inline bool same_shape(const Facts *f, NodeId a, NodeId b) {
-    return summary(f, a)->shape == summary(f, b)->shape;
+static inline bool same_shape(const FuseAnalysis *f, NodeId a, NodeId b) {
+    return info(f, a)->shape == info(f, b)->shape;
 }
 
 // Whether n can be computed inside the kernels that use it.
-static inline bool is_inline(const Facts *f, NodeId n) {
+static inline bool is_inline(const FuseAnalysis *f, NodeId n) {
     return (traits(f, n) & (POINTWISE | INDEXES | WINDOW | VIEW)) ||
            reduces_rows(f, n);
 }
 
-static inline int64_t count_of(const Facts *f, NodeId n) {
-    return summary(f, n)->count;
+static inline int64_t count_of(const FuseAnalysis *f, NodeId n) {
+    return info(f, n)->count;
 }
 
 // At most a value for each column, and not of the batch: little beside a tensor
 // with rows.
-static inline bool is_small(const Facts *f, NodeId n) {
-    return summary(f, n)->small;
+static inline bool is_small(const FuseAnalysis *f, NodeId n) {
+    return info(f, n)->small;
 }
 
 // The node that n views, by way of any other views; n itself if it is none.
-static inline NodeId base_of(const Facts *f, NodeId n) {
+static inline NodeId base_of(const FuseAnalysis *f, NodeId n) {
     while (traits(f, n) & VIEW)
-        n = summary(f, n)->arg[0];
+        n = info(f, n)->arg[0];
     return n;
 }
 
 // A view of something in memory is that memory; of anything else it is
 // computed in the kernel like an index.
-static inline bool in_memory(const Facts *f, const Stored *s, NodeId n) {
+static inline bool in_memory(const FuseAnalysis *f, const Stored *s, NodeId n) {
     while ((traits(f, n) & VIEW) && !s->stored[n])
-        n = summary(f, n)->arg[0];
-    return s->stored[n] || (is_leaf(f, n) && !summary(f, n)->immediate);
+        n = info(f, n)->arg[0];
+    return s->stored[n] || (is_leaf(f, n) && !info(f, n)->immediate);
 }
 
 // The node whose memory a view of something in memory is.
-static inline NodeId memory_base(const Facts *f, const Stored *s, NodeId n) {
+static inline NodeId memory_base(const FuseAnalysis *f, const Stored *s,
+                                 NodeId n) {
     while ((traits(f, n) & VIEW) && in_memory(f, s, n))
-        n = summary(f, n)->arg[0];
+        n = info(f, n)->arg[0];
     return n;
 }
 
@@ -166,83 +167,85 @@ static inline bool update_writes(const Stored *s, NodeId n) {
     return s->written_by_update[n] && s->stored[n] && !s->unfused[n];
 }
 
-// ---- fuse_facts.c ----
+// ---- fuse_analysis.c ----
 
-Facts find_facts(const Graph *g, Arena *a, const PassOptions *o);
+FuseAnalysis fuse_analyze(const Graph *g, Arena *a, const PassOptions *o);
 
 // ---- fuse_store.c ----
 
 // Asks for n to be in memory.  A view of something computed asks for that.
-void store(const Facts *f, Stored *s, NodeId n, Reason why);
+void store(const FuseAnalysis *f, Stored *s, NodeId n, Reason why);
 
 // The values that must be in memory whatever kernels there will be.  g is the
 // old graph, which counts rewrites.
-Stored store_first(const Facts *f, Graph *g, Arena *a);
+Stored store_first(const FuseAnalysis *f, Graph *g, Arena *a);
 
 // Stores values inside expressions that are too deep or read too much.  After
 // the choice by cost, which stores the same values of each position of a loop.
-void store_large(const Facts *f, Stored *s, Arena *a);
+void store_large(const FuseAnalysis *f, Stored *s, Arena *a);
 
 // ---- fuse_update.c ----
 
 // Which numbers may be made by the kernel of the update or of a stack:
 // s->in_update and s->written_by_update.
-void find_updated(const Facts *f, Stored *s, Arena *a);
+void find_updated(const FuseAnalysis *f, Stored *s, Arena *a);
 
 // Stores the values below an assignment, a stack or a number of its kernel that
 // the kernel cannot compute by element and that are no scalars.
-void store_for_update(const Facts *f, Stored *s, Arena *a);
+void store_for_update(const FuseAnalysis *f, Stored *s, Arena *a);
 
 // Takes the reductions out of the update that others need in memory before it.
 // Returns the last user of each node.
-NodeId *leave_update(const Facts *f, Stored *s, Arena *a);
+NodeId *leave_update(const FuseAnalysis *f, Stored *s, Arena *a);
 
 // Which scalars nothing but outputs and the update needs, so that it can leave
 // them in memory.
-void find_written_by_update(const Facts *f, Stored *s, const NodeId *user);
+void find_written_by_update(const FuseAnalysis *f, Stored *s,
+                            const NodeId *user);
 
 // ---- fuse_rows.c ----
 
 // Finds the row reduction that decides the space of each node's kernel, and
 // stores those for which there is no one space.
-void find_rows(const Facts *f, Stored *s);
+void find_rows(const FuseAnalysis *f, Stored *s);
 
 // Whether a kernel over the rows of space can compute the reduction n over its
 // blocks, too.
-bool fits_reduction(const Facts *f, NodeId n, NodeId space);
+bool fits_reduction(const FuseAnalysis *f, NodeId n, NodeId space);
 
 // ---- fuse_cluster.c ----
 
 // Divides the stored values among kernels, anew.
-void find_clusters(const Facts *f, const Stored *s, Clusters *c);
+void find_clusters(const FuseAnalysis *f, const Stored *s, Clusters *c);
 
 // ---- fuse_cost.c ----
 
 // Stores the nodes that cost more to recompute, given the clusters: the first
 // on each path, and each that has a multiple of `every` others below.
-void store_by_traffic(const Facts *f, Stored *s, const Clusters *c, int every);
+void store_by_traffic(const FuseAnalysis *f, Stored *s, const Clusters *c,
+                      int every);
 
 // ---- fuse_members.c ----
 
 // The members of each cluster.
-const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
-                            Arena *a);
+const Members *find_members(const FuseAnalysis *f, const Stored *s,
+                            const Clusters *c, Arena *a);
 
 // ---- fuse_build.c ----
 
 // The graph in groups, one for each cluster: c->group.
-Graph *build_groups(const Facts *f, const Stored *s, const Clusters *c,
+Graph *build_groups(const FuseAnalysis *f, const Stored *s, const Clusters *c,
                     const Members *members, Arena *a);
 
 // ---- fuse.c ----
 
 // Finds the groups of the old graph g and returns it in these.
-Graph *fuse(const Facts *f, Graph *g, Clusters *c);
+Graph *fuse(const FuseAnalysis *f, Graph *g, Clusters *c);
 
 // ---- fuse_time.c ----
 
 // The same for a described device, but with fewer values to a kernel where it
 // would have too few resident blocks and more kernels take less time.
-Graph *fuse_by_time(const Facts *f, Graph *g);
+Graph *fuse_by_time(const FuseAnalysis *f, Graph *g);
 
 #endif

@@ -4,7 +4,7 @@
 #include "passes/fuse.h"
 
 typedef struct {
-    const Facts *f;
+    const FuseAnalysis *f;
     const Stored *s;
     const Clusters *c;
     Arena *a;
@@ -56,7 +56,7 @@ static NodeId find_operand(Rebuild *r, NodeId n, int k) {
 
 // Adds old node n to the group of cluster k, or to none.
 static NodeId add_node(Rebuild *r, NodeId n, int k) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     Node d = *at(f, n);
     NodeId *arg = ARENA_ARRAY(r->a, (size_t)d.num_args + 1, NodeId);
     r->g->origin = d.from;
@@ -108,9 +108,9 @@ static void add_cluster(Rebuild *r, int k) {
 
 // A cluster that k reads from and that is not added yet, or NONE.
 static int cluster_before(const Rebuild *r, int k) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     for (int i = 0; i < r->members[k].count; i++) {
-        const Summary *d = summary(f, r->members[k].node[i]);
+        const NodeInfo *d = info(f, r->members[k].node[i]);
         for (int j = 0; j < d->num_args; j++) {
             int from = r->c->of[memory_base(f, r->s, d->arg[j])];
             if (from != NONE && from != k && !r->added[from])
@@ -147,7 +147,7 @@ static void add_clusters(Rebuild *r) {
 }
 
 static void add_leaves(Rebuild *r) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++)
         if (is_leaf(f, n))
             r->shared[n] = add_node(r, n, NONE);
@@ -176,7 +176,7 @@ static void add_counters(Rebuild *r) {
                 STATE_DERIVED, type_of(I32, 1, &counters), 0);
 }
 
-Graph *build_groups(const Facts *f, const Stored *s, const Clusters *c,
+Graph *build_groups(const FuseAnalysis *f, const Stored *s, const Clusters *c,
                     const Members *members, Arena *a) {
     NodeId count = f->old->count;
     Rebuild r = {.f = f,
@@ -198,7 +198,7 @@ Graph *build_groups(const Facts *f, const Stored *s, const Clusters *c,
     add_counters(&r);
     add_clusters(&r);
     for (NodeId n = 0; n < count; n++)
-        if (summary(f, n)->op == OP_output)
+        if (info(f, n)->op == OP_output)
             add_node(&r, n, NONE);
     r.g->facts |= GROUPED;
     return r.g;

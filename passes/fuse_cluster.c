@@ -13,9 +13,9 @@ typedef struct {
     uint64_t all, large;
 } Reads;
 
-// Facts of roots and of the nodes between them, during clustering.
+// FuseAnalysis of roots and of the nodes between them, during clustering.
 typedef struct {
-    const Facts *f;
+    const FuseAnalysis *f;
     const Stored *s;
     Clusters *c;
     int *depth;     // of each node
@@ -27,23 +27,23 @@ typedef struct {
     int update;     // the last cluster of assignments
 } Roots;
 
-static bool is_root(const Facts *f, const Stored *s, NodeId n) {
+static bool is_root(const FuseAnalysis *f, const Stored *s, NodeId n) {
     return s->stored[n] && !(traits(f, n) & (LEAF | VIEW | EFFECT));
 }
 
-static GroupKind root_kind(const Facts *f, const Stored *s, NodeId n) {
+static GroupKind root_kind(const FuseAnalysis *f, const Stored *s, NodeId n) {
     GroupKind kind = group_kind(traits(f, n));
     return kind == GROUP_GRID && s->row[n] != NO_NODE ? GROUP_ROWS : kind;
 }
 
-static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {
+static NodeId root_space(const FuseAnalysis *f, const Stored *s, NodeId n) {
     if (s->row[n] != NO_NODE)
-        return summary(f, s->row[n])->arg[0];
+        return info(f, s->row[n])->arg[0];
     if (traits(f, n) & REDUCES)
-        return summary(f, n)->arg[0];
-    NodeId pool = summary(f, n)->pool;
+        return info(f, n)->arg[0];
+    NodeId pool = info(f, n)->pool;
     if (pool != NO_NODE && (pool == n || !s->stored[pool])) {
-        NodeId dy = summary(f, pool)->arg[summary(f, pool)->num_args - 1];
+        NodeId dy = info(f, pool)->arg[info(f, pool)->num_args - 1];
         if (!in_memory(f, s, dy))
             return dy;
     }
@@ -53,12 +53,12 @@ static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {
 // The only root of n's own depth that n is computed from, element by element,
 // or NO_NODE where there is none, another one, or another way.
 static NodeId find_source(const Roots *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     NodeId source = NO_NODE;
     if (!(traits(f, n) & POINTWISE))
         return NO_NODE;
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        NodeId arg = summary(f, n)->arg[i];
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        NodeId arg = info(f, n)->arg[i];
         if (r->depth[arg] < r->depth[n])
             continue;
         bool other = r->source[arg] == NO_NODE ||
@@ -73,11 +73,11 @@ static NodeId find_source(const Roots *r, NodeId n) {
 // The root whose kernel can also compute the sum n: it iterates over the same
 // elements, and nothing else that n needs is made at the same time.
 static NodeId find_producer(const Roots *r, NodeId n) {
-    const Facts *f = r->f;
-    if (r->s->unfused[n] || f->share[n] != SHARE_ANY ||
+    const FuseAnalysis *f = r->f;
+    if (r->s->unfused[n] || f->fusible[n] != FUSE_ANY ||
         !(traits(f, n) & REDUCES) || root_kind(f, r->s, n) != GROUP_GRID)
         return NO_NODE;
-    NodeId arg = summary(f, n)->arg[0], source = r->source[arg];
+    NodeId arg = info(f, n)->arg[0], source = r->source[arg];
     if (source == NO_NODE || (traits(f, source) & REDUCES) ||
         !same_shape(f, root_space(f, r->s, source), arg))
         return NO_NODE;
@@ -88,12 +88,12 @@ static NodeId find_producer(const Roots *r, NodeId n) {
 }
 
 static void find_depths(Roots *r) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++) {
         int depth = 0;
-        for (int i = 0; i < summary(f, n)->num_args; i++)
-            if (r->depth[summary(f, n)->arg[i]] > depth)
-                depth = r->depth[summary(f, n)->arg[i]];
+        for (int i = 0; i < info(f, n)->num_args; i++)
+            if (r->depth[info(f, n)->arg[i]] > depth)
+                depth = r->depth[info(f, n)->arg[i]];
         r->depth[n] = depth;
         r->producer[n] = NO_NODE;
         r->source[n] = NO_NODE;
@@ -108,11 +108,11 @@ static void find_depths(Roots *r) {
 }
 
 static Reads find_reads(const Roots *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     Reads set = {0};
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        NodeId arg = summary(f, n)->arg[i];
-        if (summary(f, arg)->immediate)
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        NodeId arg = info(f, n)->arg[i];
+        if (info(f, arg)->immediate)
             continue;
         uint64_t bit = UINT64_C(1) << (arg * 0x9E3779B1u >> 26);
         bool stored = r->s->stored[arg] && !(traits(f, arg) & VIEW);
@@ -125,7 +125,7 @@ static Reads find_reads(const Roots *r, NodeId n) {
 // Whether a tensor is worth sharing a kernel over a space.  Beside a large
 // space another kernel costs nothing, but roots that share only parameters, as
 // views of one batch, would be in memory together.
-static uint64_t worth_sharing(const Facts *f, Reads set, NodeId space) {
+static uint64_t worth_sharing(const FuseAnalysis *f, Reads set, NodeId space) {
     enum { LARGE = 1 << 20 };
     return count_of(f, space) > LARGE ? set.large : set.all;
 }
@@ -143,7 +143,7 @@ static void cluster_join(Clusters *c, int k, NodeId n) {
 }
 
 // Whether two spaces have the same rows and columns, whatever their shapes.
-static bool same_rows(const Facts *f, NodeId a, NodeId b) {
+static bool same_rows(const FuseAnalysis *f, NodeId a, NodeId b) {
     const Type *x = at(f, a)->type, *y = at(f, b)->type;
     return space_rows(x) == space_rows(y) &&
            space_columns(x) == space_columns(y);
@@ -152,7 +152,7 @@ static bool same_rows(const Facts *f, NodeId a, NodeId b) {
 // The cluster of the kind and depth of `want` that reads something of a
 // set, or NONE.  No more than a few of a depth are looked at.
 static int cluster_like(const Roots *r, Cluster want, uint64_t set,
-                        bool alike(const Facts *f, NodeId a, NodeId b)) {
+                        bool alike(const FuseAnalysis *f, NodeId a, NodeId b)) {
     enum { MAX_CLUSTERS = 64 };
     int k = r->newest[want.depth];
     for (int seen = 0; k != NONE && seen < MAX_CLUSTERS; seen++) {
@@ -168,25 +168,25 @@ static int cluster_like(const Roots *r, Cluster want, uint64_t set,
 // Whether n is a sum over columns of a matrix in memory, which any kernel that
 // iterates over the same rows can make, whatever their shape.
 static bool is_free_sum(const Roots *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     if (!(traits(f, n) & REDUCES) || r->s->unfused[n] ||
         r->producer[n] != NO_NODE || root_kind(f, r->s, n) != GROUP_GRID)
         return false;
-    NodeId matrix = summary(f, n)->arg[0];
-    return summary(f, n)->reduction == COLUMN_REDUCTION &&
+    NodeId matrix = info(f, n)->arg[0];
+    return info(f, n)->reduction == COLUMN_REDUCTION &&
            at(f, matrix)->type->rank == 2 && in_memory(f, r->s, matrix) &&
            fits_reduction(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Roots *r, NodeId n) {
-    NodeId matrix = summary(r->f, n)->arg[0];
+    NodeId matrix = info(r->f, n)->arg[0];
     Cluster want = {.kind = GROUP_ROWS, .depth = r->depth[n], .space = matrix};
     uint64_t set = worth_sharing(r->f, r->below[n], matrix);
     return cluster_like(r, want, set, same_rows);
 }
 
-static bool same_operands(const Facts *f, NodeId a, NodeId b) {
+static bool same_operands(const FuseAnalysis *f, NodeId a, NodeId b) {
     const Node *x = at(f, a), *y = at(f, b);
     bool same = x->num_args == y->num_args && x->num_attrs == y->num_attrs;
     for (int i = 0; same && i < x->num_args; i++)
@@ -210,14 +210,14 @@ static int attention_like(const Roots *r, NodeId n) {
 
 // Roots of one depth are joined where they read something in common.
 static void find_cluster(Roots *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     Cluster want = {.kind = root_kind(f, r->s, n),
                     .depth = r->depth[n],
                     .space = root_space(f, r->s, n),
                     .older = r->newest[r->depth[n]]};
     uint64_t set = worth_sharing(f, r->below[n], want.space);
     int k = r->producer[n] == NO_NODE ? NONE : r->c->of[r->producer[n]];
-    if (k == NONE && !r->s->unfused[n] && f->share[n] != SHARE_NONE &&
+    if (k == NONE && !r->s->unfused[n] && f->fusible[n] != FUSE_NONE &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
         k = cluster_like(r, want, set, same_shape);
     if (want.kind == GROUP_ATTENTION && !r->s->unfused[n])
@@ -265,11 +265,11 @@ static void delay_updates(Roots *r) {
 }
 
 static void join_roots(Roots *r) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++) {
         r->below[n] = find_reads(r, n);
         r->c->of[n] = NONE;
-        if (summary(f, n)->op == OP_assign || update_writes(r->s, n)) {
+        if (info(f, n)->op == OP_assign || update_writes(r->s, n)) {
             cluster_join(r->c, find_update(r, n), n);
         } else if (is_root(f, r->s, n) && !is_free_sum(r, n)) {
             find_cluster(r, n);
@@ -279,7 +279,7 @@ static void join_roots(Roots *r) {
     delay_updates(r);
 }
 
-void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
+void find_clusters(const FuseAnalysis *f, const Stored *s, Clusters *c) {
     NodeId count = f->old->count;
     arena_free(c->own);
     Arena *own = arena_new();

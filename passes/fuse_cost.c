@@ -48,20 +48,22 @@ static bool contains(const NodeId *list, int count, NodeId n) {
 }
 
 // A slice that kernels read where it is counts as a tensor of its own.
-static bool is_slice_in_memory(const Facts *f, const Stored *s, NodeId n) {
+static bool is_slice_in_memory(const FuseAnalysis *f, const Stored *s,
+                               NodeId n) {
     return slice_takes_index(f->old, n) && in_memory(f, s, at(f, n)->arg[0]);
 }
 
 // False when the tree is larger than is looked at.
-static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
+static bool find_tree(const FuseAnalysis *f, const Stored *s, NodeId n,
+                      Tree *t) {
     t->inner[0] = n;
     t->num_inner = 1;
     t->num_inputs = 0;
     for (int done = 0; done < t->num_inner; done++) {
-        const Summary *d = summary(f, t->inner[done]);
+        const NodeInfo *d = info(f, t->inner[done]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (summary(f, arg)->immediate || is_small(f, arg))
+            if (info(f, arg)->immediate || is_small(f, arg))
                 continue;
             bool stored = s->stored[arg] || is_leaf(f, arg) ||
                           is_slice_in_memory(f, s, arg);
@@ -79,9 +81,9 @@ static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
 
 // Whether a parameter or a state of n's shape goes into it: then it updates
 // one.
-static bool follows_state(const Facts *f, NodeId n, const Tree *t) {
+static bool follows_state(const FuseAnalysis *f, NodeId n, const Tree *t) {
     for (int i = 0; i < t->num_inputs; i++) {
-        Op op = summary(f, t->input[i])->op;
+        Op op = info(f, t->input[i])->op;
         if ((op == OP_param || op == OP_state) && same_shape(f, t->input[i], n))
             return true;
     }
@@ -90,7 +92,7 @@ static bool follows_state(const Facts *f, NodeId n, const Tree *t) {
 
 // Whether n follows element by element from activations, and so loses no more
 // than they have when it is stored as one.
-static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
+static bool can_narrow(const FuseAnalysis *f, const Stored *s, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
@@ -106,7 +108,7 @@ static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
 }
 
 // Bytes that n takes in memory.
-static int64_t bytes_of(const Facts *f, NodeId n, bool narrow) {
+static int64_t bytes_of(const FuseAnalysis *f, NodeId n, bool narrow) {
     Type t = *at(f, n)->type;
     if (narrow)
         t.dtype = ACT;
@@ -114,7 +116,7 @@ static int64_t bytes_of(const Facts *f, NodeId n, bool narrow) {
 }
 
 // Whether n is 1 or -1.
-static bool is_sign(const Facts *f, NodeId n) {
+static bool is_sign(const FuseAnalysis *f, NodeId n) {
     double value[2] = {0};
     const Node *d = at(f, n);
     return d->op == OP_select && node_number(at(f, d->arg[1]), &value[0]) &&
@@ -123,7 +125,7 @@ static bool is_sign(const Facts *f, NodeId n) {
 }
 
 // Whether n has the largest elements of windows, but for their signs.
-static bool is_pooled(const Facts *f, NodeId n) {
+static bool is_pooled(const FuseAnalysis *f, NodeId n) {
     for (;;) {
         const Node *d = at(f, n);
         if (d->op == OP_cast || (d->op == OP_mul && is_sign(f, d->arg[1])))
@@ -138,10 +140,10 @@ static bool is_pooled(const Facts *f, NodeId n) {
 // Whether n follows from such elements, which are not in memory, and values for
 // each column.  Then they are stored and not n: activations are not rounded so,
 // and the kernel that stores them finds their indices, too.
-static bool follows_pool(const Facts *f, const Stored *s, NodeId n) {
+static bool follows_pool(const FuseAnalysis *f, const Stored *s, NodeId n) {
     NodeId operand = NO_NODE;
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        NodeId arg = summary(f, n)->arg[i];
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        NodeId arg = info(f, n)->arg[i];
         if (is_small(f, arg))
             continue;
         if (operand != NO_NODE || !same_shape(f, arg, n))
@@ -157,8 +159,8 @@ static bool follows_pool(const Facts *f, const Stored *s, NodeId n) {
 
 // Whether cluster k needs node m of the tree for something that is not in the
 // tree, or for a part of it that it needs anyway.
-static bool needed_anyway(const Facts *f, const Makers *makers, const Tree *t,
-                          const bool *anyway, NodeId m, int k) {
+static bool needed_anyway(const FuseAnalysis *f, const Makers *makers,
+                          const Tree *t, const bool *anyway, NodeId m, int k) {
     const Users *users = &f->users;
     for (int i = users->first[m]; i != NONE; i = users->next[i]) {
         NodeId user = users->user[i];
@@ -176,8 +178,8 @@ static bool needed_anyway(const Facts *f, const Makers *makers, const Tree *t,
 }
 
 // Bytes of the tree's inputs that cluster k would not read without it.
-static int64_t bytes_more(const Facts *f, const Stored *s, const Makers *makers,
-                          const Tree *t, int k) {
+static int64_t bytes_more(const FuseAnalysis *f, const Stored *s,
+                          const Makers *makers, const Tree *t, int k) {
     bool anyway[NEAR] = {false};
     int64_t bytes = 0;
     for (int j = 1; j < t->num_inner; j++) // 0 is the root
@@ -191,7 +193,7 @@ static int64_t bytes_more(const Facts *f, const Stored *s, const Makers *makers,
 // Recomputing a value reads its inputs in each cluster that needs it and does
 // not read them anyway.  Storing it reads them once, writes the value, and
 // reads that in each.
-static bool costs_less_stored(const Facts *f, const Stored *s,
+static bool costs_less_stored(const FuseAnalysis *f, const Stored *s,
                               const Makers *makers, NodeId n) {
     Tree tree;
     const Makers *own = &makers[n];
@@ -210,7 +212,7 @@ static bool costs_less_stored(const Facts *f, const Stored *s,
 }
 
 // Which nodes would cost less stored than computed by each of their users.
-static bool *find_cheaper_stored(const Facts *f, const Stored *s,
+static bool *find_cheaper_stored(const FuseAnalysis *f, const Stored *s,
                                  const Clusters *c, Arena *a) {
     const Graph *g = f->old;
     Makers *makers = ARENA_ARRAY(a, g->count, Makers);
@@ -226,8 +228,8 @@ static bool *find_cheaper_stored(const Facts *f, const Stored *s,
             cheaper[n] = true;
             *own = (Makers){1, {c->count + (int)n}}; // a cluster to come
         }
-        for (int i = 0; i < summary(f, n)->num_args; i++) {
-            NodeId arg = summary(f, n)->arg[i];
+        for (int i = 0; i < info(f, n)->num_args; i++) {
+            NodeId arg = info(f, n)->arg[i];
             if (c->of[arg] != NONE || is_leaf(f, arg))
                 continue; // has its own, or is not computed
             for (int j = 0; j < own->count; j++)
@@ -239,13 +241,13 @@ static bool *find_cheaper_stored(const Facts *f, const Stored *s,
 
 // For each node how many of them lie one below the other under it, and the
 // most.
-static int *count_cheaper_stored(const Facts *f, const Stored *s,
+static int *count_cheaper_stored(const FuseAnalysis *f, const Stored *s,
                                  const bool *cheaper, Arena *a, int *most) {
     int *below = ARENA_ARRAY(a, f->old->count, int);
     *most = 0;
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < summary(f, n)->num_args && is_inline(f, n); i++) {
-            NodeId arg = summary(f, n)->arg[i];
+        for (int i = 0; i < info(f, n)->num_args && is_inline(f, n); i++) {
+            NodeId arg = info(f, n)->arg[i];
             int count = below[arg] + cheaper[arg];
             if ((cheaper[arg] || !s->stored[arg]) && count > below[n])
                 below[n] = count;
@@ -257,7 +259,8 @@ static int *count_cheaper_stored(const Facts *f, const Stored *s,
 
 // With some of them stored the rest may be cheap.  A long chain is that of a
 // loop over positions, whose kernels are equal if all are stored.
-void store_by_traffic(const Facts *f, Stored *s, const Clusters *c, int every) {
+void store_by_traffic(const FuseAnalysis *f, Stored *s, const Clusters *c,
+                      int every) {
     enum { LONG_CHAIN = 32 };
     Arena *a = arena_new();
     const bool *cheaper = find_cheaper_stored(f, s, c, a);

@@ -11,7 +11,7 @@
 // The kernel that is looked at, and for each node the last one of which
 // something is known.
 typedef struct {
-    const Facts *f;
+    const FuseAnalysis *f;
     const Stored *s;
     const Clusters *c;
     int k;
@@ -41,7 +41,7 @@ static bool is_read(const Reading *r, NodeId n) {
 
 // Lists the nodes that the kernel computes, in the order of the old graph.
 static void list_members(Reading *r, int list, Arena *a) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     const Cluster *c = &r->c->cluster[r->k];
     int height = 0, done = 0;
     for (int i = 0; i < c->num_roots; i++) {
@@ -78,10 +78,10 @@ static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
 // Whether the kernel has all that n is computed from.  A value for each column
 // costs no more than reading it.
 static bool has_operands(const Reading *r, NodeId n, int *budget) {
-    const Facts *f = r->f;
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        NodeId arg = summary(f, n)->arg[i];
-        if (summary(f, arg)->immediate || r->c->of[arg] == r->k ||
+    const FuseAnalysis *f = r->f;
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        NodeId arg = info(f, n)->arg[i];
+        if (info(f, arg)->immediate || r->c->of[arg] == r->k ||
             r->again[arg] == r->k || is_computed(r, n, arg))
             continue;
         if (in_memory(f, r->s, arg)) {
@@ -99,7 +99,7 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
 }
 
 static bool is_worth(const Reading *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     int budget = FEW;
     return r->s->library_operand[n] && !r->s->unfused[n] &&
            (traits(f, n) & POINTWISE) && !(traits(f, n) & COSTLY) &&
@@ -110,7 +110,7 @@ static bool is_worth(const Reading *r, NodeId n) {
 // same elements as of the rest.
 static bool stays_in_place(const Reading *r, NodeId n) {
     for (int i = 0; i < r->own->count; i++) {
-        const Summary *d = summary(r->f, r->own->node[i]);
+        const NodeInfo *d = info(r->f, r->own->node[i]);
         for (int j = 0; j < d->num_args; j++)
             if (memory_base(r->f, r->s, d->arg[j]) == n &&
                 !(d->traits & (POINTWISE | REDUCES)))
@@ -121,9 +121,9 @@ static bool stays_in_place(const Reading *r, NodeId n) {
 
 // Marks a value in memory as computed, and its views with it.
 static void compute_again(Reading *r, NodeId n) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     for (; (traits(f, n) & VIEW) && in_memory(f, r->s, n);
-         n = summary(f, n)->arg[0])
+         n = info(f, n)->arg[0])
         r->again[n] = r->k;
     r->again[n] = r->k;
 }
@@ -132,7 +132,7 @@ static void compute_again(Reading *r, NodeId n) {
 // in the order of the graph, so that it also finds those that follow from a
 // recomputed value.  False if there are none.
 static bool find_again(Reading *r) {
-    const Facts *f = r->f;
+    const FuseAnalysis *f = r->f;
     GroupKind kind = r->c->cluster[r->k].kind;
     bool any = false;
     if (kind != GROUP_GRID && kind != GROUP_ROWS)
@@ -158,8 +158,8 @@ static bool find_again(Reading *r) {
     return any;
 }
 
-const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
-                            Arena *a) {
+const Members *find_members(const FuseAnalysis *f, const Stored *s,
+                            const Clusters *c, Arena *a) {
     NodeId count = f->old->count;
     Members *members = ARENA_ARRAY(a, (size_t)c->count + 1, Members);
     Reading r = {.f = f,

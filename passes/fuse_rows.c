@@ -6,9 +6,9 @@
 // Reductions of everything, or sums of each column: threads keep their partial
 // results.  A variance over blocks needs pivots, so whole rows would be reduced
 // first.
-bool fits_reduction(const Facts *f, NodeId n, NodeId space) {
+bool fits_reduction(const FuseAnalysis *f, NodeId n, NodeId space) {
     enum { MAX_COLUMNS = 1024 };
-    const Summary *d = summary(f, n);
+    const NodeInfo *d = info(f, n);
     if (d->reduction == FULL_REDUCTION)
         return d->op != OP_var;
     return d->op == OP_sum && d->reduction == COLUMN_REDUCTION &&
@@ -18,9 +18,9 @@ bool fits_reduction(const Facts *f, NodeId n, NodeId space) {
 
 // Whether node n can be computed by a kernel that iterates over the rows of row
 // reduction `row`, which is below its operand arg.
-static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
-                      NodeId row) {
-    NodeId space = summary(f, row)->arg[0];
+static bool fits_rows(const FuseAnalysis *f, const Stored *s, NodeId n,
+                      NodeId arg, NodeId row) {
+    NodeId space = info(f, row)->arg[0];
     int64_t elements = count_of(f, space),
             rows = space_rows(at(f, space)->type);
     bool per_row = count_of(f, arg) == rows;
@@ -29,7 +29,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     if (traits(f, n) & REDUCES)
         return fits_reduction(f, n, space) &&
                (count_of(f, arg) == elements ||
-                (per_row && summary(f, n)->reduction == FULL_REDUCTION));
+                (per_row && info(f, n)->reduction == FULL_REDUCTION));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return s->stored[n] && count_of(f, arg) == elements;
     // As many elements in as many columns: so the rows are the same.
@@ -39,16 +39,16 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     return (traits(f, n) & POINTWISE) && (by_row || count_of(f, n) == rows);
 }
 
-void find_rows(const Facts *f, Stored *s) {
+void find_rows(const FuseAnalysis *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         s->row[n] = NO_NODE;
-        for (int i = 0; i < summary(f, n)->num_args; i++) {
-            NodeId arg = summary(f, n)->arg[i], row = s->row[arg];
+        for (int i = 0; i < info(f, n)->num_args; i++) {
+            NodeId arg = info(f, n)->arg[i], row = s->row[arg];
             if (row == NO_NODE || s->stored[arg])
                 continue;
-            bool same = s->row[n] == NO_NODE ||
-                        same_shape(f, summary(f, s->row[n])->arg[0],
-                                   summary(f, row)->arg[0]);
+            bool same =
+                s->row[n] == NO_NODE ||
+                same_shape(f, info(f, s->row[n])->arg[0], info(f, row)->arg[0]);
             if (same && fits_rows(f, s, n, arg, row))
                 s->row[n] = row;
             else

@@ -5,8 +5,8 @@
 
 #include "base/round_up.h"
 
-void store(const Facts *f, Stored *s, NodeId n, Reason why) {
-    if (summary(f, base_of(f, n))->immediate) // never in memory
+void store(const FuseAnalysis *f, Stored *s, NodeId n, Reason why) {
+    if (info(f, base_of(f, n))->immediate) // never in memory
         return;
     while (!s->stored[n]) {
         s->stored[n] = s->changed = true;
@@ -14,7 +14,7 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
             s->why[n] = why;
             return;
         }
-        n = summary(f, n)->arg[0];
+        n = info(f, n)->arg[0];
     }
 }
 
@@ -23,15 +23,15 @@ enum { COSTLY_FUNCTION = 1, OF_WINDOW = 2 };
 
 // Whether a kernel that iterates over the columns of n can keep operand arg
 // from row to row instead of computing it for each.
-static bool is_kept(const Facts *f, NodeId n, NodeId arg) {
+static bool is_kept(const FuseAnalysis *f, NodeId n, NodeId arg) {
     Type t = *at(f, n)->type, a = *at(f, arg)->type;
     return (traits(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&
            a.dim[a.rank - 1] == t.dim[t.rank - 1];
 }
 
 // Whether an operation reads many elements for each of its own.
-static bool is_window(const Facts *f, NodeId n) {
-    Op op = summary(f, n)->op;
+static bool is_window(const FuseAnalysis *f, NodeId n) {
+    Op op = info(f, n)->op;
     return op == OP_max_pool || op == OP_max_pool_index || op == OP_avg_pool ||
            op == OP_resize_grad;
 }
@@ -39,7 +39,7 @@ static bool is_window(const Facts *f, NodeId n) {
 // How many elements of its operand a kernel for node n needs: a pool all of
 // each window, its gradient one for each window of an element; a scattered
 // value, or one in wider rows, each element once.
-static int64_t demand(const Facts *f, NodeId n) {
+static int64_t demand(const FuseAnalysis *f, NodeId n) {
     const Node *d = at(f, n);
     if ((traits(f, n) & SCATTERS) || pads_columns(f->old, n))
         return count_of(f, d->arg[0]);
@@ -54,13 +54,13 @@ static int64_t demand(const Facts *f, NodeId n) {
 }
 
 // The sum over columns of n, also behind views; NO_NODE: there is none.
-static NodeId sum_over_columns(const Facts *f, NodeId n) {
+static NodeId sum_over_columns(const FuseAnalysis *f, NodeId n) {
     const Users *users = &f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {
         NodeId user = users->user[i];
         if (traits(f, user) & VIEW)
             user = sum_over_columns(f, user);
-        if (user != NO_NODE && summary(f, user)->reduction == COLUMN_REDUCTION)
+        if (user != NO_NODE && info(f, user)->reduction == COLUMN_REDUCTION)
             return user;
     }
     return NO_NODE;
@@ -69,7 +69,7 @@ static NodeId sum_over_columns(const Facts *f, NodeId n) {
 // The rows of the kernel that computes node n.  A sum over columns shares its
 // kernel and adds rows of C elements, so [N,H,W,C] has N H W; without one, n
 // has all dimensions but the last.
-static int64_t rows_of(const Facts *f, NodeId n) {
+static int64_t rows_of(const FuseAnalysis *f, NodeId n) {
     NodeId sum = sum_over_columns(f, n);
     int64_t columns = sum != NO_NODE ? count_of(f, sum) : 0;
     return columns > 0 ? count_of(f, n) / columns : space_rows(at(f, n)->type);
@@ -77,7 +77,7 @@ static int64_t rows_of(const Facts *f, NodeId n) {
 
 // How often at most a kernel for node n would compute an element of its operand
 // arg.
-static int64_t times(const Facts *f, NodeId n, NodeId arg) {
+static int64_t times(const FuseAnalysis *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
     bool once = !is_inline(f, arg) || f->padded_store[n] || count <= 1 ||
                 count == rows_of(f, n) || is_kept(f, n, arg);
@@ -87,18 +87,18 @@ static int64_t times(const Facts *f, NodeId n, NodeId arg) {
 // For each node, whether it is the gradient of a pool of which only one stored
 // value is computed: the kernel that stores it computes each window's value
 // once.
-static bool *find_by_window(const Facts *f, const Stored *s, Arena *a) {
+static bool *find_by_window(const FuseAnalysis *f, const Stored *s, Arena *a) {
     const Graph *g = f->old;
     uint32_t *uses = graph_uses(g, a);
     bool *by_window = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        NodeId pool = s->stored[n] ? summary(f, n)->pool : NO_NODE;
+        NodeId pool = s->stored[n] ? info(f, n)->pool : NO_NODE;
         if (pool == NO_NODE)
             continue;
         by_window[pool] = !s->unfused[pool];
-        for (NodeId m = n; m != pool; m = summary(f, m)->arg[0])
-            by_window[pool] &= uses[summary(f, m)->arg[0]] == 1 &&
-                               !s->unfused[summary(f, m)->arg[0]];
+        for (NodeId m = n; m != pool; m = info(f, m)->arg[0])
+            by_window[pool] &= uses[info(f, m)->arg[0]] == 1 &&
+                               !s->unfused[info(f, m)->arg[0]];
     }
     return by_window;
 }
@@ -113,14 +113,14 @@ static bool is_worth(unsigned taken, int64_t often) {
 
 // Among costly values that would be computed repeatedly, stores those that make
 // the others cheap.
-static void store_costly(const Facts *f, Stored *s, Arena *a) {
+static void store_costly(const FuseAnalysis *f, Stored *s, Arena *a) {
     int64_t *often = ARENA_ARRAY(a, f->old->count, int64_t);
     unsigned *taken = ARENA_ARRAY(a, f->old->count, unsigned);
     bool *by_window = find_by_window(f, s, a);
     for (NodeId n = 0; n < f->old->count; n++) {
-        int last = summary(f, n)->num_args - by_window[n];
+        int last = info(f, n)->num_args - by_window[n];
         for (int i = 0; i < last; i++) {
-            NodeId arg = summary(f, n)->arg[i];
+            NodeId arg = info(f, n)->arg[i];
             int64_t count = times(f, n, arg);
             often[arg] = count > often[arg] ? count : often[arg];
         }
@@ -128,8 +128,8 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
     for (NodeId n = 0; n < f->old->count; n++) {
         taken[n] = (traits(f, n) & COSTLY ? COSTLY_FUNCTION : 0) |
                    (is_window(f, n) ? OF_WINDOW : 0);
-        for (int i = 0; i < summary(f, n)->num_args; i++)
-            taken[n] |= taken[summary(f, n)->arg[i]];
+        for (int i = 0; i < info(f, n)->num_args; i++)
+            taken[n] |= taken[info(f, n)->arg[i]];
         if (is_worth(taken[n], often[n]))
             store(f, s, n, REASON_repeated);
         if (!is_inline(f, n) || in_memory(f, s, n))
@@ -139,12 +139,12 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
 
 // An image from which several nodes take pixels is computed once for all of
 // them: the work of resizing a resized image would double with each.
-static void store_taken(const Facts *f, Stored *s, Arena *a) {
+static void store_taken(const FuseAnalysis *f, Stored *s, Arena *a) {
     bool *taken = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (summary(f, n)->op != OP_take)
+        if (info(f, n)->op != OP_take)
             continue;
-        NodeId image = summary(f, n)->arg[0];
+        NodeId image = info(f, n)->arg[0];
         if (taken[image] && is_inline(f, image))
             store(f, s, image, REASON_repeated);
         taken[image] = true;
@@ -153,7 +153,7 @@ static void store_taken(const Facts *f, Stored *s, Arena *a) {
 
 // A transposed value that the whole batch shares is stored once: threads that
 // take neighbours of it would read elements far apart.
-static void store_turned(const Facts *f, Stored *s) {
+static void store_turned(const FuseAnalysis *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId turned = at(f, n)->num_args ? at(f, n)->arg[0] : NO_NODE;
         if (at(f, n)->op == OP_slice && at(f, turned)->op == OP_transpose &&
@@ -164,7 +164,7 @@ static void store_turned(const Facts *f, Stored *s) {
 
 // A sequence of which a loop reads one position after another is stored, so
 // that the kernels of all positions read it in place and are equal.
-static void store_sliced(const Facts *f, Stored *s, Arena *a) {
+static void store_sliced(const FuseAnalysis *f, Stored *s, Arena *a) {
     enum { MANY = 8 };
     int *slices = ARENA_ARRAY(a, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -178,12 +178,12 @@ static void store_sliced(const Facts *f, Stored *s, Arena *a) {
 
 // Expressions are written, and compiled by others, from their ends on, which
 // takes memory for each operation on the way.
-static void store_deep(const Facts *f, Stored *s, Arena *a) {
+static void store_deep(const FuseAnalysis *f, Stored *s, Arena *a) {
     enum { DEEPEST = 500 };
     int *below = ARENA_ARRAY(a, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < summary(f, n)->num_args; i++) {
-            NodeId arg = summary(f, n)->arg[i];
+        for (int i = 0; i < info(f, n)->num_args; i++) {
+            NodeId arg = info(f, n)->arg[i];
             if (!in_memory(f, s, arg) && below[arg] >= below[n])
                 below[n] = below[arg] + 1;
         }
@@ -194,7 +194,7 @@ static void store_deep(const Facts *f, Stored *s, Arena *a) {
 
 // Whether users of n read one number or tensor.  A number about many tensors is
 // one too: the kernel of updates, which has their chunks, may compute it.
-static bool is_one_read(const Facts *f, const Stored *s, NodeId n) {
+static bool is_one_read(const FuseAnalysis *f, const Stored *s, NodeId n) {
     return in_memory(f, s, n) || !is_inline(f, n) || count_of(f, n) == 1;
 }
 
@@ -205,15 +205,16 @@ typedef struct {
 } Down;
 
 // How many tensors in memory a kernel reads for n, each counted once.
-static int count_reads(const Facts *f, const Stored *s, Down *down, NodeId n) {
+static int count_reads(const FuseAnalysis *f, const Stored *s, Down *down,
+                       NodeId n) {
     int reads = 0, height = 0;
     down->walk++;
     down->stack[height++] = n;
     while (height > 0) {
-        const Summary *d = summary(f, down->stack[--height]);
+        const NodeInfo *d = info(f, down->stack[--height]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (down->seen[arg] == down->walk || summary(f, arg)->immediate)
+            if (down->seen[arg] == down->walk || info(f, arg)->immediate)
                 continue;
             down->seen[arg] = down->walk;
             if (is_one_read(f, s, arg))
@@ -226,13 +227,13 @@ static int count_reads(const Facts *f, const Stored *s, Down *down, NodeId n) {
 }
 
 // The operand of n for which the most is read that n reads too, or NO_NODE.
-static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
+static NodeId widest_operand(const FuseAnalysis *f, const Stored *s, NodeId n,
                              const int *below) {
     NodeId most = NO_NODE;
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        NodeId arg = summary(f, n)->arg[i];
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        NodeId arg = info(f, n)->arg[i];
         while ((traits(f, arg) & VIEW) && !in_memory(f, s, arg))
-            arg = summary(f, arg)->arg[0];
+            arg = info(f, arg)->arg[0];
         if ((traits(f, arg) & POINTWISE) && !is_one_read(f, s, arg) &&
             below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
             most = arg;
@@ -243,15 +244,15 @@ static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
 // The time of a compiler grows faster than the number of a kernel's reads.  The
 // bound is added up first, and exact numbers are counted only if it is too
 // large.
-static void store_wide(const Facts *f, Stored *s, Arena *a) {
+static void store_wide(const FuseAnalysis *f, Stored *s, Arena *a) {
     enum { MAX_READS = 128 };
     int *below = ARENA_ARRAY(a, f->old->count, int);
     Down down = {ARENA_ARRAY(a, f->old->count, NodeId),
                  ARENA_ARRAY(a, f->old->count, int), 0};
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId most;
-        for (int i = 0; i < summary(f, n)->num_args; i++) {
-            NodeId arg = summary(f, n)->arg[i];
+        for (int i = 0; i < info(f, n)->num_args; i++) {
+            NodeId arg = info(f, n)->arg[i];
             below[n] += is_one_read(f, s, arg) ? 1 : below[arg];
         }
         if (below[n] <= MAX_READS || !(traits(f, n) & POINTWISE))
@@ -267,12 +268,12 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
 
 // Whether a kernel that reads n several times may compute it each time: it is
 // one tensor in memory, element by element, with a value for each column.
-static bool is_cheap(const Facts *f, NodeId n) {
+static bool is_cheap(const FuseAnalysis *f, NodeId n) {
     while ((traits(f, n) & VIEW) ||
            ((traits(f, n) & POINTWISE) && !(traits(f, n) & COSTLY))) {
         NodeId tensor = NO_NODE;
-        for (int i = 0; i < summary(f, n)->num_args; i++) {
-            NodeId arg = summary(f, n)->arg[i];
+        for (int i = 0; i < info(f, n)->num_args; i++) {
+            NodeId arg = info(f, n)->arg[i];
             if (is_small(f, arg))
                 continue;
             if (tensor != NO_NODE)
@@ -287,7 +288,7 @@ static bool is_cheap(const Facts *f, NodeId n) {
 }
 
 // Stores values because of their kind or their readers.
-static void store_by_kind(const Facts *f, Stored *s) {
+static void store_by_kind(const FuseAnalysis *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (traits(f, n) & CALLS) || d->op == OP_output ||
@@ -301,7 +302,7 @@ static void store_by_kind(const Facts *f, Stored *s) {
                 store(f, s, d->arg[i], REASON_attended);
         if (!(traits(f, n) & EFFECT) && !is_inline(f, n) && !s->in_update[n])
             store(f, s, n, REASON_none);
-        if (f->share[n] == SHARE_OTHERS) {
+        if (f->fusible[n] == FUSE_OTHERS) {
             s->stored[n] = true;
             s->why[n] = REASON_occupancy;
         }
@@ -309,7 +310,7 @@ static void store_by_kind(const Facts *f, Stored *s) {
 }
 
 // That a value shares a kernel with others is a rewrite, one for each value.
-static void keep_apart(const Facts *f, Stored *s, Graph *g) {
+static void keep_apart(const FuseAnalysis *f, Stored *s, Graph *g) {
     for (NodeId n = 0; n < f->old->count; n++) {
         if (traits(f, n) & (LEAF | VIEW | CALLS | EFFECT))
             continue;
@@ -319,7 +320,7 @@ static void keep_apart(const Facts *f, Stored *s, Graph *g) {
     }
 }
 
-Stored store_first(const Facts *f, Graph *g, Arena *a) {
+Stored store_first(const FuseAnalysis *f, Graph *g, Arena *a) {
     size_t count = f->old->count;
     Stored s = {.stored = ARENA_ARRAY(a, count, bool),
                 .why = ARENA_ARRAY(a, count, Reason),
@@ -339,7 +340,7 @@ Stored store_first(const Facts *f, Graph *g, Arena *a) {
     return s;
 }
 
-void store_large(const Facts *f, Stored *s, Arena *a) {
+void store_large(const FuseAnalysis *f, Stored *s, Arena *a) {
     store_deep(f, s, a);
     store_wide(f, s, a);
 }

@@ -7,7 +7,7 @@
 enum { MAX_CHOICES = 16 };
 
 typedef struct {
-    const Facts *f;
+    const FuseAnalysis *f;
     Graph *old, *best;
     int64_t rewrites; // that the old graph has before fuse
     double seconds;   // of the best
@@ -15,7 +15,7 @@ typedef struct {
 } Choice;
 
 // Time of the graph's kernels; *time gets that of each group, in arena a.
-static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
+static double graph_seconds(const FuseAnalysis *f, const Graph *g, Arena *a,
                             const KernelTime **time) {
     const TimeModel *time_model = &f->options->time_model;
     const GraphPlan *p = graph_plan(g, false, a);
@@ -26,7 +26,7 @@ static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
     return seconds;
 }
 
-static bool has_sum(const Facts *f, const Cluster *c) {
+static bool has_sum(const FuseAnalysis *f, const Cluster *c) {
     for (int i = 1; i < c->num_roots; i++)
         if (traits(f, c->root[i]) & REDUCES)
             return true;
@@ -35,19 +35,19 @@ static bool has_sum(const Facts *f, const Cluster *c) {
 
 // Takes the sums out of the kernel that computes their operand, or else the
 // last root out of those that read the same.
-static void share_refuse(const Facts *f, const Cluster *c) {
+static void share_refuse(const FuseAnalysis *f, const Cluster *c) {
     NodeId last = c->root[c->num_roots - 1];
     if (!has_sum(f, c) || (traits(f, c->root[0]) & REDUCES))
-        f->share[last] = SHARE_NONE;
+        f->fusible[last] = FUSE_NONE;
     else
         for (int i = 0; i < c->num_roots; i++)
-            f->share[c->root[i]] =
-                traits(f, c->root[i]) & REDUCES ? SHARE_READERS : SHARE_OTHERS;
+            f->fusible[c->root[i]] =
+                traits(f, c->root[i]) & REDUCES ? FUSE_READERS : FUSE_OTHERS;
 }
 
-static void share_allow(const Facts *f, const Cluster *c) {
+static void share_allow(const FuseAnalysis *f, const Cluster *c) {
     for (int i = 0; i < c->num_roots; i++)
-        f->share[c->root[i]] = SHARE_ANY;
+        f->fusible[c->root[i]] = FUSE_ANY;
 }
 
 // Whether a kernel of several values would be faster with more resident blocks.
@@ -78,7 +78,7 @@ static void choose(Choice *c, const Cluster *shared) {
     }
 }
 
-Graph *fuse_by_time(const Facts *f, Graph *g) {
+Graph *fuse_by_time(const FuseAnalysis *f, Graph *g) {
     Clusters first = {0};
     const KernelTime *time;
     Choice c = {.f = f, .old = g, .rewrites = g->rewrites, .a = arena_new()};

@@ -7,8 +7,8 @@
 
 #include "passes/fuse.h"
 
-static bool is_candidate(const Facts *f, NodeId n) {
-    const Summary *d = summary(f, n);
+static bool is_candidate(const FuseAnalysis *f, NodeId n) {
+    const NodeInfo *d = info(f, n);
     if (d->traits & REDUCES_ALL)
         return true;
     return d->op == OP_sum && d->reduction == FULL_REDUCTION &&
@@ -18,11 +18,11 @@ static bool is_candidate(const Facts *f, NodeId n) {
 // The kernel that alone needs each node: a stack, or that of the update, which
 // is numbered as a node more than there are.  NO_NODE is none; a value in
 // memory is needed by many.
-static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
+static NodeId *find_users(const FuseAnalysis *f, const Stored *s, Arena *a) {
     NodeId update = f->old->count, many = f->old->count + 1;
     NodeId *user = graph_map_new(f->old, a);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Summary *d = summary(f, n);
+        const NodeInfo *d = info(f, n);
         bool stored = s->stored[n] && !is_leaf(f, n);
         bool passes =
             f->elementwise[n] || is_candidate(f, n) || f->padded_store[n];
@@ -42,15 +42,15 @@ static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
     return user;
 }
 
-static bool has_one_user(const Facts *f, const NodeId *user, NodeId n) {
+static bool has_one_user(const FuseAnalysis *f, const NodeId *user, NodeId n) {
     return user[n] != NO_NODE && user[n] <= f->old->count;
 }
 
 // Nodes that assignments and stacks are computed from, element by element.
-static bool *find_touched(const Facts *f, Arena *a) {
+static bool *find_touched(const FuseAnalysis *f, Arena *a) {
     bool *touched = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Summary *d = summary(f, n);
+        const NodeInfo *d = info(f, n);
         bool begins = d->op == OP_assign || (traits(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
             touched[d->arg[i]] |= begins || (touched[n] && f->elementwise[n]);
@@ -59,10 +59,10 @@ static bool *find_touched(const Facts *f, Arena *a) {
 }
 
 // Whether computing a node reads no tensor that they do not read.
-static bool *find_covered(const Facts *f, Arena *a) {
+static bool *find_covered(const FuseAnalysis *f, Arena *a) {
     bool *covered = find_touched(f, a);
     for (NodeId n = 0; n < f->old->count; n++) {
-        const Summary *d = summary(f, n);
+        const NodeInfo *d = info(f, n);
         bool all = d->num_args > 0 && f->elementwise[n];
         for (int i = 0; i < d->num_args; i++)
             all &= covered[d->arg[i]];
@@ -71,16 +71,17 @@ static bool *find_covered(const Facts *f, Arena *a) {
     return covered;
 }
 
-void find_written_by_update(const Facts *f, Stored *s, const NodeId *user) {
+void find_written_by_update(const FuseAnalysis *f, Stored *s,
+                            const NodeId *user) {
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++) {
-        any |= summary(f, n)->op == OP_assign;
+        any |= info(f, n)->op == OP_assign;
         s->written_by_update[n] = false;
     }
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (!any || f->options->level == 0 || summary(f, n)->op != OP_output)
+        if (!any || f->options->level == 0 || info(f, n)->op != OP_output)
             continue;
-        NodeId arg = summary(f, n)->arg[0];
+        NodeId arg = info(f, n)->arg[0];
         s->written_by_update[arg] =
             (traits(f, arg) & POINTWISE) && f->elementwise[arg] &&
             count_of(f, arg) == 1 &&
@@ -88,19 +89,20 @@ void find_written_by_update(const Facts *f, Stored *s, const NodeId *user) {
     }
 }
 
-void find_updated(const Facts *f, Stored *s, Arena *a) {
+void find_updated(const FuseAnalysis *f, Stored *s, Arena *a) {
     const NodeId *user = find_users(f, s, a);
     const bool *covered = find_covered(f, a);
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
         s->in_update[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
-            ((traits(f, n) & REDUCES_ALL) || covered[summary(f, n)->arg[0]]);
+            ((traits(f, n) & REDUCES_ALL) || covered[info(f, n)->arg[0]]);
     find_written_by_update(f, s, user);
 }
 
 // One of them that a value in memory needs as well by now, or that shares no
 // kernel, or NO_NODE.
-static NodeId find_left(const Facts *f, const Stored *s, const NodeId *user) {
+static NodeId find_left(const FuseAnalysis *f, const Stored *s,
+                        const NodeId *user) {
     for (NodeId n = 0; n < f->old->count; n++)
         if (s->in_update[n] && (!has_one_user(f, user, n) || s->unfused[n]))
             return n;
@@ -108,14 +110,14 @@ static NodeId find_left(const Facts *f, const Stored *s, const NodeId *user) {
 }
 
 // A pad directly below an assignment is a store to other addresses.
-void store_for_update(const Facts *f, Stored *s, Arena *a) {
+void store_for_update(const FuseAnalysis *f, Stored *s, Arena *a) {
     bool *updating = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Summary *d = summary(f, n);
+        const NodeInfo *d = info(f, n);
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
             if (f->padded_store[value] && !s->stored[value])
-                value = summary(f, value)->arg[0];
+                value = info(f, value)->arg[0];
             updating[value] = true;
         }
         bool walks =
@@ -132,15 +134,15 @@ void store_for_update(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
-NodeId *leave_update(const Facts *f, Stored *s, Arena *a) {
+NodeId *leave_update(const FuseAnalysis *f, Stored *s, Arena *a) {
     for (;;) {
         NodeId *user = find_users(f, s, a), n = find_left(f, s, user);
         if (n == NO_NODE)
             return user;
         s->in_update[n] = false;
         store(f, s, n, REASON_none);
-        for (int i = 0; i < summary(f, n)->num_args; i++)
+        for (int i = 0; i < info(f, n)->num_args; i++)
             if (traits(f, n) & REDUCES_ALL)
-                store(f, s, summary(f, n)->arg[i], REASON_none);
+                store(f, s, info(f, n)->arg[i], REASON_none);
     }
 }

@@ -68,43 +68,43 @@ bool pads_columns(const Graph *g, NodeId n) {
     return d->op == OP_pad;
 }
 
-// Facts of each node that its users read, close together in memory.
+// Properties of each node that its users read, close together in memory.
 typedef struct {
     NodeId base;
     int group;
     bool immediate, stored; // stored holds for a base only
-} Summary;
+} NodeInfo;
 
 // The results of library calls, scatters and attention are in memory even if
 // nothing reads them.
-static Summary *nodes_summary(const Graph *g, Arena *a) {
-    Summary *summary = ARENA_ARRAY(a, (size_t)g->count + 1, Summary);
+static NodeInfo *nodes_info(const Graph *g, Arena *a) {
+    NodeInfo *info = ARENA_ARRAY(a, (size_t)g->count + 1, NodeInfo);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         unsigned traits = op_info[d->op].traits;
         bool view = (traits & VIEW) && d->group < 0;
         bool immediate = node_immediate(d);
-        summary[n] =
-            (Summary){.base = view ? summary[d->arg[0]].base : n,
-                      .group = d->group,
-                      .immediate = immediate,
-                      .stored = ((traits & LEAF) && !immediate) ||
-                                ((traits & (CALLS | SCATTERS | ATTENDS)) &&
-                                 d->group >= 0)};
+        info[n] =
+            (NodeInfo){.base = view ? info[d->arg[0]].base : n,
+                       .group = d->group,
+                       .immediate = immediate,
+                       .stored = ((traits & LEAF) && !immediate) ||
+                                 ((traits & (CALLS | SCATTERS | ATTENDS)) &&
+                                  d->group >= 0)};
         for (int i = 0; i < d->num_args; i++) {
-            Summary *base = &summary[summary[d->arg[i]].base];
+            NodeInfo *base = &info[info[d->arg[i]].base];
             base->stored |= base->group >= 0 && base->group != d->group;
         }
     }
-    return summary;
+    return info;
 }
 
 bool *graph_stored(const Graph *g, Arena *a) {
     Arena *scratch = arena_new();
-    const Summary *summary = nodes_summary(g, scratch);
+    const NodeInfo *info = nodes_info(g, scratch);
     bool *stored = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++)
-        stored[n] = summary[n].stored;
+        stored[n] = info[n].stored;
     arena_free(scratch);
     return stored;
 }
@@ -179,18 +179,18 @@ void group_describe(const Graph *g, Group *group) {
 }
 
 // The space of a group that reduces nothing.
-static void find_space(const Graph *g, const Summary *summary, Group *group) {
+static void find_space(const Graph *g, const NodeInfo *info, Group *group) {
     static const Type nothing = {.dtype = F32};
     for (NodeId n = group->first;
          n <= group->last && group->iteration_space == NULL; n++)
-        if (summary[n].stored && g->node[n].op != OP_workspace)
+        if (info[n].stored && g->node[n].op != OP_workspace)
             group->iteration_space = output_space(g, n);
     if (group->iteration_space == NULL)
         group->iteration_space = &nothing;
 }
 
 // seen[n] holds the last group that listed n as an input.
-static void collect(const Graph *g, const Summary *summary, Arena *a, int *seen,
+static void collect(const Graph *g, const NodeInfo *info, Arena *a, int *seen,
                     Group *group) {
     int most = 0;
     for (NodeId n = group->first; n <= group->last; n++)
@@ -201,14 +201,14 @@ static void collect(const Graph *g, const Summary *summary, Arena *a, int *seen,
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
-            NodeId base = summary[d->arg[i]].base;
+            NodeId base = info[d->arg[i]].base;
             if (group_has(group, base) || seen[base] == group->group + 1 ||
-                summary[base].immediate)
+                info[base].immediate)
                 continue;
             seen[base] = group->group + 1;
             input[group->num_inputs++] = base;
         }
-        if (summary[n].stored && d->op != OP_workspace)
+        if (info[n].stored && d->op != OP_workspace)
             output[group->num_outputs++] = n;
     }
     group->input = group->read = input;
@@ -219,12 +219,11 @@ static void collect(const Graph *g, const Summary *summary, Arena *a, int *seen,
         group_phases(g, a, group);
 }
 
-static int count_counters(const Graph *g, const Summary *summary,
+static int count_counters(const Graph *g, const NodeInfo *info,
                           const Group *group) {
     Workspace s = workspace_new(g, group->kind, group->iteration_space);
     for (NodeId n = group->first; n <= group->last; n++)
-        workspace_add(&s, g, n,
-                      summary[n].stored || g->node[n].op == OP_assign);
+        workspace_add(&s, g, n, info[n].stored || g->node[n].op == OP_assign);
     return workspace_counters(&s);
 }
 
@@ -265,15 +264,15 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
 
 Group *graph_groups(const Graph *g, Arena *a, int *count) {
     Arena *scratch = arena_new();
-    const Summary *summary = nodes_summary(g, scratch);
+    const NodeInfo *info = nodes_info(g, scratch);
     int found, counters = 0;
     Group *group = find_groups(g, a, &found);
     int *seen = ARENA_ARRAY(scratch, (size_t)g->count + 1, int);
     for (int i = 0; i < found; i++) {
         group_describe(g, &group[i]);
-        find_space(g, summary, &group[i]);
-        collect(g, summary, a, seen, &group[i]);
-        group[i].num_counters = count_counters(g, summary, &group[i]);
+        find_space(g, info, &group[i]);
+        collect(g, info, a, seen, &group[i]);
+        group[i].num_counters = count_counters(g, info, &group[i]);
         group[i].counter = group[i].num_counters > 0 ? counters : -1;
         counters += group[i].num_counters;
     }

@@ -1,4 +1,5 @@
-// Facts of the old graph, found once.
+// Analysis: properties of the old graph that the stages of fuse read, found
+// once.
 
 #include "passes/fuse.h"
 
@@ -7,18 +8,17 @@
 // Shapes by their numbers: a hash of nodes that are the first of theirs.
 typedef struct {
     const Graph *g;
-    Summary *summary;
+    NodeInfo *info;
     NodeId *slot; // from 1; 0 is free
     uint32_t mask;
     int count;
 } Shapes;
 
-static Shapes shapes_new(const Graph *g, Summary *summary, Arena *scratch) {
+static Shapes shapes_new(const Graph *g, NodeInfo *info, Arena *scratch) {
     uint32_t size = 64;
     while (size < 2 * g->count)
         size *= 2;
-    return (Shapes){g, summary, ARENA_ARRAY(scratch, size, NodeId), size - 1,
-                    0};
+    return (Shapes){g, info, ARENA_ARRAY(scratch, size, NodeId), size - 1, 0};
 }
 
 // The number of n's shape, which is that of an earlier node or a new one.
@@ -30,7 +30,7 @@ static int shape_number(Shapes *s, NodeId n) {
     uint32_t at = (uint32_t)(hash >> 32) & s->mask;
     for (; s->slot[at] != 0; at = (at + 1) & s->mask)
         if (type_has_shape(s->g->node[s->slot[at] - 1].type, t))
-            return s->summary[s->slot[at] - 1].shape;
+            return s->info[s->slot[at] - 1].shape;
     s->slot[at] = n + 1;
     return s->count++;
 }
@@ -52,92 +52,92 @@ static bool has_rows(const Type *t, bool batched) {
     return true;
 }
 
-static const Summary *find_brief(const Graph *g, const bool *batched,
+static const NodeInfo *find_info(const Graph *g, const bool *batched,
                                  Arena *scratch) {
-    Summary *summary = ARENA_ARRAY(scratch, g->count, Summary);
-    Shapes shapes = shapes_new(g, summary, scratch);
+    NodeInfo *info = ARENA_ARRAY(scratch, g->count, NodeInfo);
+    Shapes shapes = shapes_new(g, info, scratch);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        summary[n] = (Summary){.arg = d->arg,
-                               .count = type_count(d->type),
-                               .num_args = d->num_args,
-                               .op = d->op,
-                               .traits = op_info[d->op].traits,
-                               .shape = shape_number(&shapes, n),
-                               .pool = disjoint_pool_grad(g, n),
-                               .immediate = node_immediate(d),
-                               .small = !has_rows(d->type, batched[n]),
-                               .reduction = (uint8_t)kind_of_reduction(g, n)};
+        info[n] = (NodeInfo){.arg = d->arg,
+                             .count = type_count(d->type),
+                             .num_args = d->num_args,
+                             .op = d->op,
+                             .traits = op_info[d->op].traits,
+                             .shape = shape_number(&shapes, n),
+                             .pool = disjoint_pool_grad(g, n),
+                             .immediate = node_immediate(d),
+                             .small = !has_rows(d->type, batched[n]),
+                             .reduction = (uint8_t)kind_of_reduction(g, n)};
     }
-    return summary;
+    return info;
 }
 
 // The operand of a normalisation over rows, or of a softmax, is kept in full.
-static bool *find_in_rows(const Facts *f, Arena *a) {
+static bool *find_in_rows(const FuseAnalysis *f, Arena *a) {
     bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         bool same = (traits(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
-        for (int i = 0; i < summary(f, n)->num_args; i++)
-            in_rows[summary(f, n)->arg[i]] |= same || reduces_rows(f, n);
+        for (int i = 0; i < info(f, n)->num_args; i++)
+            in_rows[info(f, n)->arg[i]] |= same || reduces_rows(f, n);
     }
     return in_rows;
 }
 
 // A slice of a library's result is read where it lies.
-static bool is_piece(const Facts *f, NodeId n) {
-    if (summary(f, n)->op != OP_slice)
+static bool is_piece(const FuseAnalysis *f, NodeId n) {
+    if (info(f, n)->op != OP_slice)
         return false;
-    return (traits(f, base_of(f, summary(f, n)->arg[0])) & CALLS) &&
+    return (traits(f, base_of(f, info(f, n)->arg[0])) & CALLS) &&
            count_of(f, n) > 1;
 }
 
-static bool is_in_place(const Facts *f, NodeId n) {
+static bool is_in_place(const FuseAnalysis *f, NodeId n) {
     if (is_piece(f, n))
         return true;
     if (!(traits(f, n) & (POINTWISE | VIEW)))
         return false;
-    for (int i = 0; i < summary(f, n)->num_args; i++) {
-        int64_t count = count_of(f, summary(f, n)->arg[i]);
+    for (int i = 0; i < info(f, n)->num_args; i++) {
+        int64_t count = count_of(f, info(f, n)->arg[i]);
         if (count != count_of(f, n) && count != 1)
             return false;
     }
     return true;
 }
 
-static bool *find_fits(const Facts *f, Arena *a) {
-    bool *fits = ARENA_ARRAY(a, f->old->count, bool);
+static bool *find_elementwise(const FuseAnalysis *f, Arena *a) {
+    bool *elementwise = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
-        fits[n] = is_in_place(f, n);
-    return fits;
+        elementwise[n] = is_in_place(f, n);
+    return elementwise;
 }
 
 // Whether n assigns a derived state.  Nothing in the update reads one, and the
 // elements that a pad leaves out stay 0.
-static bool assigns_derived(const Facts *f, NodeId n) {
-    return summary(f, n)->op == OP_assign &&
-           state_is(at(f, summary(f, n)->arg[0]), STATE_DERIVED);
+static bool assigns_derived(const FuseAnalysis *f, NodeId n) {
+    return info(f, n)->op == OP_assign &&
+           state_is(at(f, info(f, n)->arg[0]), STATE_DERIVED);
 }
 
-static bool *find_scattered(const Facts *f, Arena *a) {
+static bool *find_padded_stores(const FuseAnalysis *f, Arena *a) {
     bool *otherwise = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
-        for (int i = 0; i < summary(f, n)->num_args; i++)
-            otherwise[summary(f, n)->arg[i]] |= !assigns_derived(f, n);
+        for (int i = 0; i < info(f, n)->num_args; i++)
+            otherwise[info(f, n)->arg[i]] |= !assigns_derived(f, n);
     for (NodeId n = 0; n < f->old->count; n++)
-        otherwise[n] = summary(f, n)->op == OP_pad && !otherwise[n];
+        otherwise[n] = info(f, n)->op == OP_pad && !otherwise[n];
     return otherwise;
 }
 
-Facts find_facts(const Graph *g, Arena *a, const PassOptions *o) {
+FuseAnalysis fuse_analyze(const Graph *g, Arena *a, const PassOptions *o) {
     const bool *batched = graph_batched(g, a);
-    Facts f = {.old = g,
-               .options = o,
-               .summary = find_brief(g, batched, a),
-               .users = graph_users(g, a),
-               .batched = batched,
-               .share = ARENA_ARRAY(a, g->count, Share)};
+    FuseAnalysis f = {.old = g,
+                      .options = o,
+                      .info = find_info(g, batched, a),
+                      .users = graph_users(g, a),
+                      .batched = batched,
+                      .fusible = ARENA_ARRAY(a, g->count, Fusible)};
     f.in_rows = find_in_rows(&f, a);
-    f.elementwise = find_fits(&f, a);
-    f.padded_store = find_scattered(&f, a);
+    f.elementwise = find_elementwise(&f, a);
+    f.padded_store = find_padded_stores(&f, a);
     return f;
 }
