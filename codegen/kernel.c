@@ -179,7 +179,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     }
     Arena *own = k->tree->arena;
     if (k->group->kind == GROUP_GRID)
-        block_share(own, &k->tree->body);
+        block_promote(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
     tree_wait(own, k->tree);
     k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], device->graph->act);

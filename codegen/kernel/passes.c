@@ -24,8 +24,9 @@ static const struct {
     {"kernel-interchange", "in kernel IR: loop over few columns in each row",
      interchange, NULL},
     {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},
-    {"kernel-share", "in kernel IR: share factors of columns in a block",
-     block_share, NULL},
+    {"kernel-promote",
+     "in kernel IR: promote factors of columns to shared memory", block_promote,
+     NULL},
     {"kernel-sizes", "in kernel IR: make parameters of sizes that differ", NULL,
      kernels_parametrize},
 };

@@ -234,7 +234,7 @@ void block_fma(Arena *a, Block *b, const bool *exact);
 bool *fma_exact(Arena *a, const Graph *g);
 
 // Computes the factors of a thread block's columns once, in shared memory.
-void block_share(Arena *a, Block *b);
+void block_promote(Arena *a, Block *b);
 
 // Makes the loop over columns the inner one, in a kernel with many vectors of
 // few columns.  Whether b is one.

@@ -1,4 +1,5 @@
-// Sharing: computes the factors of a block's columns once.
+// Promotion to shared memory: computes the factors of a block's columns once.
+// The word is MLIR's.
 //
 // A kernel over rows and columns computes vectors of its columns before its
 // loop over rows, such as the factors of a batch_norm.  All threads of a column
@@ -23,7 +24,7 @@ typedef struct {
     Stmt *inside; // in it, the condition that the columns exist, or NULL
     Block *block; // the vectors, and behind them the loop over rows
     Stmt *rows;
-    int count; // of shared vectors
+    int count; // of promoted vectors
 } Columns;
 
 static bool steps_by(const Stmt *s, const char *step) {
@@ -129,7 +130,7 @@ static Block copy_of(const Columns *c, const Stmt *s) {
     return block_rewrite(c->a, &own, itself, NULL);
 }
 
-// The number of a shared vector, from 1 on; 0: s is not shared.
+// The number of a promoted vector, from 1 on; 0: s is not promoted.
 static int *number_of(StringMap *number, const Stmt *s) {
     return map_name(number, s->name, sizeof(int));
 }
@@ -163,9 +164,9 @@ static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
 
 // ---- the pass ----
 
-// Numbers the vectors to share, and stores them.
-static Block store_shared(Columns *c, StringMap *used, StringMap *needed,
-                          StringMap *number) {
+// Numbers the vectors to promote, and stores them.
+static Block store_promoted(Columns *c, StringMap *used, StringMap *needed,
+                            StringMap *number) {
     Block stores = {NULL, NULL};
     for (const Stmt *s = c->block->first; s != c->rows; s = s->next) {
         if (is_computed(s) && is_marked(used, s->name)) {
@@ -204,8 +205,8 @@ static Block first_of(Columns *c, const Block *computed) {
 }
 
 // Makes a loop over a thread's columns one that all threads of a block go
-// through.  It takes one turn, or each column has one thread, so that no barrier
-// is needed behind it.
+// through.  It takes one turn, or each column has one thread, so that no
+// barrier is needed behind it.
 static void open_loop(Columns *c, Stmt *column, const Block *first,
                       const Block *rest) {
     Block own = {NULL, NULL}, outside = {column, column};
@@ -231,7 +232,7 @@ static Stmt *take_column(Columns *c) {
     return s;
 }
 
-void block_share(Arena *a, Block *b) {
+void block_promote(Arena *a, Block *b) {
     Columns c = {.a = a};
     int64_t columns = space_columns_of(b);
     if (columns % 8 != 0 || columns > MAX_COLUMNS || !find_columns(&c, b) ||
@@ -239,7 +240,7 @@ void block_share(Arena *a, Block *b) {
         return;
     StringMap used = used_by_rows(&c), needed = marks_new(&c),
               number = marks_new(&c);
-    Block stores = store_shared(&c, &used, &needed, &number);
+    Block stores = store_promoted(&c, &used, &needed, &number);
     if (c.count == 0 || c.count * columns * (int64_t)sizeof(float) > MAX_BYTES)
         return;
     Stmt *column = take_column(&c);
