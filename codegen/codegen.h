@@ -63,7 +63,7 @@ typedef struct Kernel {
     double row_instructions;   // of a thread of one block, which has all rows
     Numbers numbers;           // empty until deduplicate.c compares the kernel
     struct Kernel *first;      // the first launch with its text; NULL before
-    struct SizedKernel *sized; // of the first: see kernel/sizes.h
+    struct FamilyKernel *member; // of the first: see kernel/parametrize.h
     size_t comment;            // of the first: bytes of its leading comment
     size_t code;               // ... and of its tables: offset of the rest
     size_t entry; // offset of the launchable entry; the text between holds
@@ -120,7 +120,8 @@ typedef struct {
 // The launches of each step of a plan.  host and device plan the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 
-// Whether others call the same function on the host, with other sizes.
+// Whether others call the same function on the host, with other
+// specialization constants.
 bool kernel_in_family(const Kernel *k);
 
 // ---- tile.c, tile_config.c ----

@@ -6,7 +6,7 @@
 // NVRTC.  A shared kernel has the name of its first launch.
 
 #include "codegen/emit.h"
-#include "codegen/kernel/sizes.h"
+#include "codegen/kernel/parametrize.h"
 
 typedef struct {
     Arena *a;
@@ -17,25 +17,25 @@ typedef struct {
 } Sharing;
 
 bool kernel_in_family(const Kernel *k) {
-    return k->sized != NULL && k->sized->first->next != NULL;
+    return k->member != NULL && k->member->first->next != NULL;
 }
 
 // Adds a kernel to its family, and prints it if it is not the first.  A
 // multi-tensor kernel equals no other, as its tables hold its own addresses.
 static void family_take(Sharing *s, Kernel *k) {
     if (!group_is_multi_tensor(k->group->kind))
-        k->sized = families_add(&s->families, k->tree);
+        k->member = families_add(&s->families, k->tree);
     if (s->families.count == s->num_first)
         kernel_print(s->a, k);
     else
         ARENA_APPEND(s->a, s->first, s->num_first, k);
 }
 
-// Prints the first of each family, with its sizes as parameters.
+// Prints the first of each family, with numbers that differ as parameters.
 static void families_print(Sharing *s) {
     for (int i = 0; i < s->num_first; i++) {
         if (kernel_in_family(s->first[i]))
-            family_parametrize(s->a, s->first[i]->sized);
+            family_parametrize(s->a, s->first[i]->member);
         kernel_print(s->a, s->first[i]);
     }
 }

@@ -333,9 +333,9 @@ const char *row_type(Type space);
 // The type of column counters, which advance by a block or more.
 const char *column_type(Type space);
 
-// Declares ROWS, C and the constants of `more`, in braces.  Sized: on the host
+// Declares ROWS, C and the constants of `more`, in braces.  spec: on the host
 // only the number of vectors follows from C.
-void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
+void emit_space(Emit *e, Block *b, Type space, bool spec, const char *more);
 
 // Whether a block has a tile of the columns: `first` and on, TILE_COLUMNS of
 // them.

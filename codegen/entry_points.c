@@ -1,7 +1,7 @@
 // Entry points: the kernels as the host calls them, their table and their
 // grids.
 
-#include "codegen/kernel/sizes.h"
+#include "codegen/kernel/parametrize.h"
 #include "codegen/program.h"
 
 #include <string.h>
@@ -20,32 +20,32 @@ static void write_arguments(const Writer *w, Text *t, const char *macro,
     text_add(t, ")\n");
 }
 
-// {.size = 64}, {.constant = 0.5f}
-static const char *sizes_text(Arena *a, const Expr *values) {
+// {.integer = 64}, {.real = 0.5f}
+static const char *values_text(Arena *a, const Expr *values) {
     Text t = text_new(a);
     for (int i = 0; i < values->count; i++)
         text_add(&t, "%s{.%s = %s}", i > 0 ? ", " : "",
-                 values->arg[i]->kind == X_CONSTANT ? "constant" : "size",
+                 values->arg[i]->kind == X_CONSTANT ? "real" : "integer",
                  expr_print(a, values->arg[i], ""));
     return text_string(&t);
 }
 
-// Kernels of a family call one function with their sizes.  They have the same
+// Kernels of a family call one function with their values.  They have the same
 // arguments.
 static void write_entry(const Writer *w, Text *t, const Kernel *k) {
-    const char *kind = kernel_in_family(k) ? "HOST_SIZED" : "HOST_KERNEL";
+    const char *kind = kernel_in_family(k) ? "HOST_FAMILY" : "HOST_KERNEL";
     text_add(t, "%s(%s,\n", kind, k->name);
     write_arguments(w, t, kind, k);
-    for (const SizedKernel *s = k->sized; s && s->values; s = s->next) {
-        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n", s->name,
-                 k->name, sizes_text(w->a, s->values));
+    for (const FamilyKernel *s = k->member; s && s->values; s = s->next) {
+        text_add(t, "HOST_LIKE(%s, %s,\n          SPEC_VALUES(%s),\n", s->name,
+                 k->name, values_text(w->a, s->values));
         write_arguments(w, t, "HOST_LIKE", k);
     }
 }
 
 static void write_declarations(Text *t, const Kernel *k) {
     text_add(t, "HOST_ENTRY(%s);\n", k->name);
-    for (const SizedKernel *s = k->sized; s && s->next; s = s->next)
+    for (const FamilyKernel *s = k->member; s && s->next; s = s->next)
         text_add(t, "HOST_ENTRY(%s);\n", s->next->name);
 }
 
@@ -77,8 +77,8 @@ static const Kernel **host_kernels(const Writer *w, int *count) {
         ARENA_ARRAY(w->a, (size_t)w->num_kernels + 1, const Kernel *);
     *count = 0;
     for (int k = 0; k < w->num_kernels; k++)
-        if (w->kernel[k]->sized == NULL ||
-            w->kernel[k]->sized->first == w->kernel[k]->sized)
+        if (w->kernel[k]->member == NULL ||
+            w->kernel[k]->member->first == w->kernel[k]->member)
             list[(*count)++] = w->kernel[k];
     return list;
 }
@@ -148,7 +148,7 @@ static void write_table(const Writer *w, Text *t) {
     for (int i = 0; i < w->num_kernels; i++) {
         const Kernel *k = w->kernel[i];
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", k->name,
-                 k->sized ? k->sized->equal->name : k->name, k->group->phases,
+                 k->member ? k->member->equal->name : k->name, k->group->phases,
                  BLOCK_THREADS, k->num_args, k->group->counter < 0);
     }
     for (int i = 0; i < w->num_merged; i++) {

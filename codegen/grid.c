@@ -36,10 +36,10 @@ const char *column_type(Type space) {
     return space_columns(&space) > INT32_MAX - MAX_STEP ? "long long" : "int";
 }
 
-void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
+void emit_space(Emit *e, Block *b, Type space, bool spec, const char *more) {
     enum { WHOLE = 64 }; // columns that are whole vectors, at any width
     int64_t columns = space_columns(&space);
-    const char *own = sized && columns % WHOLE == 0 ? "sized " : "";
+    const char *own = spec && columns % WHOLE == 0 ? "spec " : "";
     const Expr *rows = x_number(e->a, space_rows(&space));
     const Expr *c = x_number(e->a, columns);
     if (has_many_rows(space))
@@ -48,10 +48,10 @@ void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
                           own, more),
              rows, c);
     else
-        CODE(e, b, NO_NODE,
-             arena_format(e->a, "enum { sized ROWS = $, %sC = $%s };", own,
-                          more),
-             rows, c);
+        CODE(
+            e, b, NO_NODE,
+            arena_format(e->a, "enum { spec ROWS = $, %sC = $%s };", own, more),
+            rows, c);
 }
 
 bool has_tiles(const Emit *e) {
@@ -164,7 +164,7 @@ static const char *tile_constants(const Emit *e, Type space) {
                               "TILE_COLUMNS = HOST_GPU(C, gpu(%lld)),"
                               "CG = TILE_COLUMNS / VW",
                               tiles, (long long)space_columns(&space) / tiles)
-               : ", sized CG = C / VW";
+               : ", spec CG = C / VW";
 }
 
 void emit_tiles(Emit *e, Block *b, Type space, const char *tile) {
@@ -186,7 +186,7 @@ static bool is_column_pivot(const Emit *e, NodeId n) {
 static void emit_sums(Emit *e, Block *b) {
     if (!has_sums(e))
         return;
-    CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
+    CODE(e, b, NO_NODE, "enum { spec WIDTH = $ };",
          x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     CODE(e, b, NO_NODE,
          group_any(e, is_column_reduction)

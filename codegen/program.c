@@ -83,8 +83,8 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "#define SINTER_ACT %d // bits of an activation on the host\n",
              act_bits(w->plan[HOST_PLAN]->act));
     if (any_family(w))
-        text_add(t,
-                 "#define SINTER_SIZES // kernels take sizes as arguments\n");
+        text_add(t, "#define SINTER_SPEC_CONSTANTS // kernels take them as "
+                    "arguments\n");
     text_add(t, "#include \"%s.cu\"\n\n", w->options->base);
     text_add(t, "#define COUNT(table) ((int)(sizeof(table) / "
                 "sizeof *(table)))\n\n");

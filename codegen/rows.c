@@ -376,7 +376,7 @@ static void emit_head(Emit *e, Block *b, Type space, int vectors) {
          has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"),
          x_number(e->a, vectors));
     if (e->group->workspace != NO_NODE)
-        CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
+        CODE(e, b, NO_NODE, "enum { spec WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     if (is_numbered(e))
         CODE(e, b, NO_NODE,

@@ -375,7 +375,7 @@ static void enumeration(Parser *p, Block *b) {
         if (s->num_constants == MAX_CONSTANTS)
             fail(p, "too many constants");
         Constant *c = &s->constant[s->num_constants++];
-        c->sized = take(p, "sized");
+        c->spec = take(p, "spec");
         c->name = word(p);
         need(p, "=");
         c->value = expression(p);

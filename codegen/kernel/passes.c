@@ -1,6 +1,6 @@
 // Passes on kernels that were read as kernel IR: any of them, in any order.
 
-#include "codegen/kernel/sizes.h"
+#include "codegen/kernel/parametrize.h"
 
 #include <string.h>
 
@@ -27,7 +27,8 @@ static const struct {
     {"kernel-promote",
      "in kernel IR: promote factors of columns to shared memory", block_promote,
      NULL},
-    {"kernel-sizes", "in kernel IR: make parameters of sizes that differ", NULL,
+    {"kernel-parametrize",
+     "in kernel IR: make parameters of numbers that differ", NULL,
      kernels_parametrize},
 };
 

@@ -325,7 +325,7 @@ static void enum_add(const Printer *p, const Stmt *s) {
     for (int i = 0; i < s->num_constants; i++) {
         const Constant *c = &s->constant[i];
         add(p, "%%% = $", i > 0 ? ", " : "",
-            c->sized && p->own == NULL ? "sized " : "", c->name, c->value);
+            c->spec && p->own == NULL ? "spec " : "", c->name, c->value);
     }
     text_add(p->t, " };\n");
 }

@@ -1,7 +1,7 @@
 // Structural key: a text that is equal for two kernels only if they compute the
 // same.
 
-#include "codegen/kernel/sizes.h"
+#include "codegen/kernel/parametrize.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ typedef struct {
     Arena *a;
     Text *t;
     Numbers *numbers;
-    const Sizes *sizes;
+    const SpecConstants *specs;
 } Key;
 
 static void key_block(const Key *k, const Block *b);
@@ -46,7 +46,7 @@ static void key_expr(const Key *k, const Expr *x) {
         text_add(k->t, ")");
 }
 
-static bool is_left_out(const Sizes *z, const Constant *c) {
+static bool is_left_out(const SpecConstants *z, const Constant *c) {
     for (int i = 0; z != NULL && i < z->names; i++)
         if (strcmp(z->name[i]->name, c->name) == 0)
             return true;
@@ -66,7 +66,7 @@ static void key_stmt(const Key *k, const Stmt *s) {
     }
     for (int i = 0; i < s->num_constants; i++) {
         text_add(k->t, "%s ", s->constant[i].name);
-        if (!is_left_out(k->sizes, &s->constant[i]))
+        if (!is_left_out(k->specs, &s->constant[i]))
             key_expr(k, s->constant[i].value);
     }
     for (int i = 0; i < s->num_rows; i++)
@@ -82,7 +82,8 @@ static void key_block(const Key *k, const Block *b) {
     text_add(k->t, "}");
 }
 
-void tree_key(Arena *a, Text *t, const Tree *tree, Numbers *n, const Sizes *z) {
+void tree_key(Arena *a, Text *t, const Tree *tree, Numbers *n,
+              const SpecConstants *z) {
     Key key = {a, t, n, z};
     text_add(t, "%d %d ", tree->phased, tree->min_blocks);
     key_block(&key, &tree->tables);

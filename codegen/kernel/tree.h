@@ -73,11 +73,12 @@ typedef struct {
     Stmt *first, *last;
 } Block;
 
-// An enumerator.  Sized: it may differ within a family.
+// An enumerator.  spec: a specialization constant, which may differ within a
+// family.
 typedef struct {
     const char *name;
     const Expr *value;
-    bool sized;
+    bool spec;
 } Constant;
 
 enum { MAX_DIMS = 2, MAX_CONSTANTS = 6 };
@@ -117,7 +118,8 @@ typedef struct Tree {
     const Expr **param; // their names
     int num_params;
     const char *function; // of the kernel whose function the host calls, and a
-    const Expr *values;   // list of sizes with which; NULL: see sizes.c
+    const Expr *values;   // list of values for it; NULL: see
+                          // parametrize.c
     Block tables, body;
 } Tree;
 

@@ -114,14 +114,14 @@ typedef struct {
 } SinterIndex;
 static const SinterIndex threadIdx = {0};
 static _Thread_local SinterIndex blockIdx, gridDim;
-#ifdef SINTER_SIZES
+#ifdef SINTER_SPEC_CONSTANTS
 typedef union {
-    int size;
-    float constant;
-} SinterSize;
-static _Thread_local const SinterSize *sinter_sizes;
-#define SIZE(i, own) sinter_sizes[i].size
-#define CONSTANT(i, own) sinter_sizes[i].constant
+    int integer;
+    float real;
+} SinterSpecConstant;
+static _Thread_local const SinterSpecConstant *sinter_spec_constants;
+#define SPEC_INT(i, own) sinter_spec_constants[i].integer
+#define SPEC_FLOAT(i, own) sinter_spec_constants[i].real
 #endif
 #define ALIGNED(p, bytes) ((void)0)
 
@@ -520,17 +520,17 @@ DEVICE int last_block(int *counter, int blocks) {
     SINTER_ENTRY HOST_BLOCKS(name##_host, name, __VA_ARGS__)
 
 // A function of several kernels, and the entry point of one of them.
-#define HOST_SIZED(name, ...)                                                  \
-    static HOST_BLOCKS(name##_sized, name, __VA_ARGS__)
-#define SIZES(...)                                                             \
+#define HOST_FAMILY(name, ...)                                                 \
+    static HOST_BLOCKS(name##_family, name, __VA_ARGS__)
+#define SPEC_VALUES(...)                                                       \
     { __VA_ARGS__ }
-#define HOST_LIKE(name, head, sizes, ...)                                      \
+#define HOST_LIKE(name, head, values, ...)                                     \
     SINTER_ENTRY REALIGNED void name##_host(char *arena, const size_t *arg,    \
                                             int first, int last, int grid,     \
                                             int phase) {                       \
-        static const SinterSize own[] = sizes;                                 \
-        sinter_sizes = own;                                                    \
-        head##_sized(arena, arg, first, last, grid, phase);                    \
+        static const SinterSpecConstant own[] = values;                        \
+        sinter_spec_constants = own;                                           \
+        head##_family(arena, arg, first, last, grid, phase);                   \
     }
 #endif
 

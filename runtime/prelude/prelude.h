@@ -35,9 +35,9 @@ enum { REDUCE_LANES = 4 };
 
 // The host compiles one of the kernels that differ in sizes only; the sizes are
 // its parameters.
-#ifndef SIZE
-#define SIZE(i, size) (size)
-#define CONSTANT(i, own) (own)
+#ifndef SPEC_INT
+#define SPEC_INT(i, own) (own)
+#define SPEC_FLOAT(i, own) (own)
 #endif
 
 // Elsewhere one of several vectors of a window is stored as any other.

@@ -121,7 +121,7 @@ __attribute__((destructor)) static void simt_shared_goes(void) {
         sinter_phase = phase;                                                  \
         simt_run(name##_thread, arena, arg, first, last, grid, 256);           \
     }
-#define HOST_SIZED(name, ...)
+#define HOST_FAMILY(name, ...)
 #define HOST_LIKE(name, head, sizes, ...) HOST_KERNEL(name, __VA_ARGS__)
 
 #endif

@@ -8,7 +8,7 @@ int main(void) {
     srunner_add_suite(runner, pointwise_suite());
     srunner_add_suite(runner, fma_suite());
     srunner_add_suite(runner, tree_suite());
-    srunner_add_suite(runner, sizes_suite());
+    srunner_add_suite(runner, parametrize_suite());
     srunner_add_suite(runner, program_suite());
     srunner_add_suite(runner, sums_suite());
     srunner_run_all(runner, CK_ENV);

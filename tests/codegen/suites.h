@@ -8,7 +8,7 @@ Suite *average_suite(void);
 Suite *fma_suite(void);
 Suite *pointwise_suite(void);
 Suite *program_suite(void);
-Suite *sizes_suite(void);
+Suite *parametrize_suite(void);
 Suite *sums_suite(void);
 Suite *tree_suite(void);
 

@@ -14,8 +14,8 @@ PRELUDES = {"cuda": ["cuda", "block", "prelude"], "host": ["host", "prelude"],
 MATH = {"cosf", "expf", "floorf", "logf", "rsqrtf", "sinf", "sqrtf", "tanhf"}
 # The frame of a kernel, which print.c and entry_points.c write around its tree.
 FRAME = {"ARG", "FOR_BLOCKS", "ASSUME", "HOST_ENTRY", "HOST_KERNEL", "HOST_LIKE",
-         "HOST_SIZED", "IS_NEEDED", "KERNEL", "MERGED", "MERGED_HOST",
-         "MERGED_KERNEL", "PHASED", "SIZES"}
+         "HOST_FAMILY", "IS_NEEDED", "KERNEL", "MERGED", "MERGED_HOST",
+         "MERGED_KERNEL", "PHASED", "SPEC_VALUES"}
 
 
 def text(path):

@@ -20,7 +20,7 @@ tables() {
     "$SINTER" build "$SINTER_SOURCE/$1" --emit=c -o "$work"
     {
         echo '#define HOST_KERNEL(...)'
-        echo '#define HOST_SIZED(...)'
+        echo '#define HOST_FAMILY(...)'
         echo '#define HOST_LIKE(...)'
         echo '#define MERGED_KERNEL(...)'
         echo '#define MERGED_HOST(name) NULL'

@@ -1,7 +1,8 @@
-// Sizes: kernels that differ in sizes only are one function on the host.
+// Parametrization: kernels that differ in specialization constants only are one
+// function on the host.
 #include "tests/codegen/suites.h"
 
-#include "codegen/kernel/sizes.h"
+#include "codegen/kernel/parametrize.h"
 #include "tests/codegen/load.h"
 
 #include <ctype.h>
@@ -11,20 +12,20 @@
 // where there are whole vectors of them.
 static Tree kernel(Arena *a, const char *name, long long rows,
                    long long columns, const char *more) {
-    const char *why = "", *sized = columns % 64 == 0 ? "sized " : "";
+    const char *why = "", *spec = columns % 64 == 0 ? "spec " : "";
     Tree tree;
     const char *text =
         arena_format(a,
                      "kernel %s(const act *p@1) {"
-                     "    enum { sized ROWS = %lld, %sC = %lld, VW = LANES(C),"
-                     "           sized CG = C / VW };"
+                     "    enum { spec ROWS = %lld, %sC = %lld, VW = LANES(C),"
+                     "           spec CG = C / VW };"
                      "    BLOCK_RANGE(lo, hi, ROWS);"
                      "    for (int g = tx; g < CG; g += TX) {"
                      "        load_act(v@1, p@1 + (size_t)i * C + g, VW);"
                      "        %s"
                      "    }"
                      "}",
-                     name, rows, sized, columns, more);
+                     name, rows, spec, columns, more);
     ck_assert_msg(tree_read(a, &tree, &text, &why), "%s", why);
     return tree;
 }
@@ -49,7 +50,7 @@ static const struct {
     const char *x, *y;
     long long columns;
 } apart[] = {
-    {"q = r % 196;", "q = r % 784;", 64}, // no sizes
+    {"q = r % 196;", "q = r % 784;", 64}, // no such numbers
     {"q = j * size(7);", "q = j * size(9);", 64},
     {"q = size(100);", "q = scale(100.0f);", 64},
     {"q = ROWS;", "q = C * 2;", 64},
@@ -64,7 +65,7 @@ START_TEST(others_stay_apart) {
     Tree x = kernel(a, "k1", 1000, 64, apart[_i].x);
     Tree y = kernel(a, "k2", 250, apart[_i].columns, apart[_i].y);
     const char *text = after(a, x, y);
-    ck_assert_ptr_null(strstr(text, "SIZE("));
+    ck_assert_ptr_null(strstr(text, "SPEC_INT("));
     ck_assert_ptr_null(strstr(text, "host"));
     arena_free(a);
 }
@@ -88,7 +89,7 @@ START_TEST(streams_are_given_by_their_name) {
         a, kernel(a, "k1", 1000, 64, "u = uniform(s, stream(7001), b, i);"),
         kernel(a, "k2", 1000, 64, "u = uniform(s, stream(9002), b, i);"));
     expect(text, "host k1{9002} {");
-    expect(text, "const int stream0 = SIZE(0, 7001);");
+    expect(text, "const int stream0 = SPEC_INT(0, 7001);");
     expect(text, "u = uniform(s, stream0, b, i);");
     expect(text, "u = uniform(s, stream(9002), b, i);");
     arena_free(a);
@@ -148,7 +149,8 @@ static const char *without_names(Arena *a, const char *text) {
     return text_string(&t);
 }
 
-// The function of a family has parameters, not names, for the sizes that differ.
+// The function of a family has parameters, not names, for numbers that
+// differ.
 static void check_member(Arena *a, const Kernel *head, const Kernel *k) {
     static const char *const name[] = {"ROWS", "C", "WIDTH"};
     const char *text = without_names(a, head->text);
@@ -174,7 +176,7 @@ static const Kernel *find(const Launches *l, int steps, const char *name) {
     return NULL;
 }
 
-START_TEST(sizes_that_differ_are_parameters) {
+START_TEST(numbers_that_differ_are_parameters) {
     Arena *a = arena_new();
     Text report = text_new(a);
     Program *p = load_program(a, whole[_i].model, NULL, 0, F16, &report);
@@ -186,7 +188,7 @@ START_TEST(sizes_that_differ_are_parameters) {
     for (int i = 0; i < steps; i++)
         for (int j = 0; j < l[i].count; j++)
             if (kernel_in_family(&l[i].kernel[j])) {
-                const char *first = l[i].kernel[j].sized->first->name;
+                const char *first = l[i].kernel[j].member->first->name;
                 check_member(a, find(l, steps, first), &l[i].kernel[j]);
                 members++;
             }
@@ -195,9 +197,9 @@ START_TEST(sizes_that_differ_are_parameters) {
 }
 END_TEST
 
-Suite *sizes_suite(void) {
-    Suite *s = suite_create("sizes");
-    TCase *t = tcase_create("sizes");
+Suite *parametrize_suite(void) {
+    Suite *s = suite_create("parametrize");
+    TCase *t = tcase_create("parametrize");
     tcase_add_loop_test(t, others_stay_apart, 0,
                         (int)(sizeof apart / sizeof *apart));
     tcase_add_test(t, rows_differ_for_any_columns);
@@ -206,7 +208,7 @@ Suite *sizes_suite(void) {
     suite_add_tcase(s, t);
     TCase *models = tcase_create("models");
     tcase_set_timeout(models, 60);
-    tcase_add_loop_test(models, sizes_that_differ_are_parameters, 0,
+    tcase_add_loop_test(models, numbers_that_differ_are_parameters, 0,
                         (int)(sizeof whole / sizeof *whole));
     suite_add_tcase(s, models);
     return s;
