@@ -165,8 +165,8 @@ static const char *body_of(Arena *a, const TileSchedule *s) {
 }
 
 static void find_reads(TileKernel *k, const TileSchedule *s, Arena *a) {
-    const TileOperand *from[] = {&s->operand[0], &s->operand[1],
-                                 &s->pool_kernel};
+    const TileFusedKernel *from[] = {&s->operand[0], &s->operand[1],
+                                     &s->pool_kernel};
     const int kernels = (int)(sizeof from / sizeof *from);
     int capacity = 1, count = 0;
     for (int o = 0; o < kernels; o++)

@@ -36,9 +36,10 @@ typedef struct {
     int64_t stride[2], dilation[2], pad[2];
 } TileWindow;
 
-// An operand that a prologue computes from other tensors.
+// A kernel that a tile kernel computes: of an operand, as a prologue, or of the
+// pool of its result.
 typedef struct {
-    const Kernel *kernel; // NULL: there is none, the operand is in memory
+    const Kernel *kernel; // NULL: there is none; an operand is in memory
     Type type;            // of the kernel's result
     bool *used;           // which parameters of the kernel it reads
     bool reads_rows, reads_pooled; // it reads tensors of its rows, pooled ones
@@ -47,7 +48,7 @@ typedef struct {
     Block stores; // of the kernel's results, by blocks of the first columns
     const Expr *value;   // of the operand's elements
     double instructions; // of the kernel, for each of them
-} TileOperand;
+} TileFusedKernel;
 
 typedef struct {
     const char *name;
@@ -66,10 +67,9 @@ typedef struct {
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
     DType act;
-    TileOperand operand[TILE_OPERANDS];
+    TileFusedKernel operand[TILE_OPERANDS];
     TilePool pool_windows; // of its result
-    TileOperand
-        pool_kernel;        // the kernel that pools it, whose parameters it has
+    TileFusedKernel pool_kernel; // whose parameters it has
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
     double instructions;    // of the epilogue's and the pool's kernel, for each
@@ -137,7 +137,7 @@ typedef struct TileValues {
     const char *parameter;    // of the kernel: the name before its number
     const char *stem;         // of variables: the name before their number
     int *declared;            // variables with that stem
-    TileOperand *operand;     // of a prologue
+    TileFusedKernel *fused;   // that they compute; NULL: an epilogue's
     struct TileValues *image; // of pooled values: those of the whole result
     const Expr *pixel[3];  // row and column of the pooled pixel that it reads,
                            // and whether there is one; NULL: the one that has

@@ -229,10 +229,10 @@ static void build_pool(const TileValues *of, const Launches *l,
     const Group *group = k->group;
     TileValues image = tile_values(s, l, k, group, of->a), v;
     tile_pool(of->g, group, of->call, &s->pool_windows);
-    s->pool_kernel = (TileOperand){
+    s->pool_kernel = (TileFusedKernel){
         .kernel = k, .used = ARENA_ARRAY(of->a, (size_t)k->num_args + 1, bool)};
     image.parameter = "q";
-    image.operand = &s->pool_kernel;
+    image.fused = &s->pool_kernel;
     image.extent[0] = "BM";
     image.extent[1] = "BN";
     image.extents = extents_of;

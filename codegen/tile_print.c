@@ -140,7 +140,7 @@ static void print_steps(Text *t, const TileSchedule *s) {
 static void print_prologue(Text *t, const TileSchedule *s, int operand,
                            const char *rows, const char *columns,
                            bool transposed) {
-    const TileOperand *o = &s->operand[operand];
+    const TileFusedKernel *o = &s->operand[operand];
     const char letter = "ab"[operand];
     t->indent = 2;
     block_print_tiles(t, &o->statements);
@@ -160,7 +160,7 @@ static void print_prologue(Text *t, const TileSchedule *s, int operand,
 }
 
 // The image and the pixel of each row of an operand.
-static void print_pixels(Text *t, const TileOperand *o, char letter) {
+static void print_pixels(Text *t, const TileFusedKernel *o, char letter) {
     if (!o->reads_pooled)
         return;
     const long long h = o->type.dim[1], w = o->type.dim[2];
@@ -170,7 +170,7 @@ static void print_pixels(Text *t, const TileOperand *o, char letter) {
              letter, letter, h * w, letter, letter, w, h, letter, letter, w);
 }
 
-static void print_row_mask(Text *t, const TileOperand *o, char letter,
+static void print_row_mask(Text *t, const TileFusedKernel *o, char letter,
                            const char *inside) {
     if (o->by_row)
         text_add(t, "        const auto %c_in = %s;\n", letter, inside);
@@ -181,7 +181,7 @@ static void print_row_mask(Text *t, const TileOperand *o, char letter,
 static void print_computed(Text *t, const TileSchedule *s, int operand,
                            const char *rows, const char *columns, const char *i,
                            const char *j, bool batched, bool transposed) {
-    const TileOperand *o = &s->operand[operand];
+    const TileFusedKernel *o = &s->operand[operand];
     const char letter = "ab"[operand];
     text_add(t,
              "        const auto %c_inner = iota_column<B%s>() + %s * B%s;\n"

@@ -13,14 +13,14 @@
 #include "codegen/tile.h"
 
 static TileExtents place_of(const TileValues *v, NodeId n) {
-    const TileSpace space = tile_operand_space(&v->operand->type);
+    const TileSpace space = tile_operand_space(&v->fused->type);
     TileExtents e;
     tile_extents(&space, *v->g->node[n].type, &e);
     return e;
 }
 
 static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
-    const TileSpace space = tile_operand_space(&v->operand->type);
+    const TileSpace space = tile_operand_space(&v->fused->type);
     tile_extents_in(v, &space, n, whole);
 }
 
@@ -51,14 +51,14 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
     if (!place.whole[0])
         return column;
     columns = x_number(v->a, space_columns(&t));
-    v->operand->reads_rows |= !is_pooled(place);
-    v->operand->by_row |= !place.whole[2];
+    v->fused->reads_rows |= !is_pooled(place);
+    v->fused->by_row |= !place.whole[2];
     if (!place.whole[2])
         return own(v, "_row");
     if (!is_pooled(place))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
-    v->operand->reads_pooled = true;
+    v->fused->reads_pooled = true;
     const Expr *row = own(v, "_n");
     for (int i = 0; i < 2; i++)
         row = expr_of(v->a, "($0 * $1 + $2)",
@@ -165,7 +165,7 @@ static const Expr *overlapping(TileValues *v, NodeId n) {
                                              expr_of(v->a, "$0 + $1",
                                                      (const Expr *[]){sum, x}));
         }
-    v->operand->reads_pooled = true;
+    v->fused->reads_pooled = true;
     return sum;
 }
 
@@ -181,7 +181,7 @@ static const Expr *unpooled(TileValues *v, NodeId n) {
                                  x_number(v->a, from.window[0] / to.window[0]),
                                  x_number(v->a, from.window[1] / to.window[1]),
                                  pixel_of(v, 1, to.window[1])});
-    v->operand->reads_pooled = true;
+    v->fused->reads_pooled = true;
     return tile_declare(v, n,
                         expr_of(v->a, "$0 == $1 ? $2 : 0.0f",
                                 (const Expr *[]){tile_value(v, d->arg[0]), at,
@@ -222,7 +222,7 @@ static void store_output(TileValues *v, NodeId n) {
                      transposed ? "K, M" : "M, K", part, extents, part);
     const Expr *rows = x_name(v->a, "mb"), *depth = x_name(v->a, "i");
     Block *before = v->to;
-    v->to = &v->operand->stores;
+    v->to = &v->fused->stores;
     tile_statement(v, (Stmt){.kind = S_CALL,
                              .node = n,
                              .value = tile_call(
@@ -244,14 +244,15 @@ static void name_extents(TileValues *v, const TileSchedule *s, int operand) {
 
 void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
                    NodeId n, Arena *a) {
-    TileOperand *to = &s->operand[operand];
+    TileFusedKernel *to = &s->operand[operand];
     const Kernel *k = &l->kernel[kernel];
     TileValues v = tile_values(s, l, k, k->group, a);
-    *to = (TileOperand){.kernel = k,
-                        .type = *v.g->node[n].type,
-                        .used = ARENA_ARRAY(a, (size_t)k->num_args + 1, bool)};
+    *to = (TileFusedKernel){.kernel = k,
+                            .type = *v.g->node[n].type,
+                            .used =
+                                ARENA_ARRAY(a, (size_t)k->num_args + 1, bool)};
     v.parameter = operand == 0 ? "a" : "b";
-    v.operand = to;
+    v.fused = to;
     v.extents = extents_of;
     v.load = load;
     v.compute = compute;

@@ -65,8 +65,8 @@ const Expr *tile_parameter(TileValues *v, NodeId n) {
     while (i < k->num_args && k->arg[i].node != base)
         i++;
     assert(i < k->num_args); // the kernel reads it, too
-    if (v->operand != NULL)
-        v->operand->used[i] = true;
+    if (v->fused != NULL)
+        v->fused->used[i] = true;
     return tile_name(v, v->parameter, i);
 }
 
