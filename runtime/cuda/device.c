@@ -295,7 +295,7 @@ static void close_cuda(RtDevice *d) {
     free(c->at);
     free(c->argument);
     free(c->needed);
-    free(c->call);
+    free(c->tiled_call);
     rt_chosen_free(&c->chosen);
     free(c->tuning_path);
     free(c->report);
@@ -363,9 +363,9 @@ static bool allocate_lists(RtCuda *c, RtError *e) {
 static void drop_merges(RtCuda *c) {
     if (c->gpu.cooperates)
         return;
-    c->unmerged = *c->plan;
-    c->unmerged.num_merged = 0;
-    c->plan = &c->unmerged;
+    c->unmerged_plan = *c->plan;
+    c->unmerged_plan.num_merged = 0;
+    c->plan = &c->unmerged_plan;
 }
 
 // Without autotuning, merges all launches that can be.
@@ -431,32 +431,32 @@ static bool open_stream(RtCuda *c, RtError *e) {
            rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
 
-// Hides the calls that usable tile kernels compute from libraries, which are
-// then not needed for them.
-static bool hide_calls(RtCuda *c, RtError *e) {
+// Marks the calls that usable tile kernels compute, for which no library is
+// needed.
+static bool mark_tiled_calls(RtCuda *c, RtError *e) {
     int count = c->plan->num_calls;
     if (c->tiles.count == 0)
         return true;
-    if (c->call == NULL) {
-        c->tiled = *c->plan;
-        c->call = calloc((size_t)count + 1, sizeof *c->call);
+    if (c->tiled_call == NULL) {
+        c->untiled_plan = *c->plan;
+        c->tiled_call = calloc((size_t)count + 1, sizeof *c->tiled_call);
     }
-    if (c->call == NULL)
+    if (c->tiled_call == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < count; i++) {
-        c->call[i] = c->tiled.call[i];
+        c->tiled_call[i] = c->untiled_plan.call[i];
         if (rt_tiles_find(&c->tiles, i) != NULL)
-            c->call[i].kind = RT_TILED;
+            c->tiled_call[i].kind = RT_TILED;
     }
-    c->hidden = c->tiled;
-    c->hidden.call = c->call;
-    c->plan = &c->hidden;
+    c->tiled_plan = c->untiled_plan;
+    c->tiled_plan.call = c->tiled_call;
+    c->plan = &c->tiled_plan;
     return true;
 }
 
 static bool open_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
     return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, c->plan, e) &&
-           rt_tuning_tiles(c, o, e) && hide_calls(c, e);
+           rt_tuning_tiles(c, o, e) && mark_tiled_calls(c, e);
 }
 
 // Kernels compile while the context is made and calls are planned; libraries
@@ -526,7 +526,7 @@ static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
 // Autotuning measures all configurations.
 static bool load_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
     rt_tiles_load(&c->tiles, o != NULL && o->tune);
-    return hide_calls(c, e);
+    return mark_tiled_calls(c, e);
 }
 
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,

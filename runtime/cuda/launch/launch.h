@@ -131,14 +131,14 @@ typedef struct {
     RtDevice device;
     const RtTrainer *trainer;
     const RtPlan *plan;
-    RtPlan unmerged; // the plan for a GPU without cooperative launches
+    RtPlan unmerged_plan; // for a GPU without cooperative launches
     RtDriver cu;
     RtGpu gpu;
     RtKernels kernels;
     RtTiles tiles;
-    RtPlan tiled;  // the plan with tile kernels
-    RtPlan hidden; // the same for libraries: calls of tile kernels are RT_TILED
-    RtCall *call;  // of the latter
+    RtPlan untiled_plan; // with all calls, of which tuning chooses some to tile
+    RtPlan tiled_plan;   // where calls that tile kernels replace are RT_TILED
+    RtCall *tiled_call;  // of the latter
     RtPendingTile pending;
     RtLibraryCalls calls;
     RtStaging staging;

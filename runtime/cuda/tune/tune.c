@@ -10,11 +10,11 @@
 
 // ---- the file ----
 
-// Its plan has all calls, those of tile kernels, too.
+// Its plan has all calls, also those that tile kernels replace.
 static RtTuningKey key_of(const RtCuda *c) {
     const RtLibraryCalls *calls = &c->calls;
     return (RtTuningKey){
-        .plan = c->call != NULL ? &c->tiled : c->plan,
+        .plan = c->tiled_call != NULL ? &c->untiled_plan : c->plan,
         .tiles = c->tiles.count > 0 ? &c->tiles : NULL,
         .gpu = c->gpu.name,
         .capability = rt_gpu_capability(&c->gpu),
