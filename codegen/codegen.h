@@ -73,13 +73,13 @@ typedef struct Kernel {
     bool is_split;               // it has a function that merged launches call
 } Kernel;
 
-// The launches of a graph in order.  host and device plan the same graph for
+// The launches of a graph in order.  host and gpu plan the same graph for
 // the two devices.  *number counts the names.
-Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
-                        Arena *a, int *number);
+Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
+                        int *number);
 
 // Appends the kernel IR of a launch; it must be a kernel.  See kernel/tree.h.
-void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
+void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *gpu,
                        int launch, const char *name);
 
 // ---- kernel/passes.c ----
@@ -117,8 +117,8 @@ typedef struct {
     MergedKernel *merged; // one for each merged launch of the plan
 } Launches;
 
-// The launches of each step of a plan.  host and device plan the same graphs.
-Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
+// The launches of each step of a plan.  host and gpu plan the same graphs.
+Launches *codegen_launches(const Plan *host, const Plan *gpu, Arena *a);
 
 // Whether others call the same function on the host, with other
 // specialization constants.

@@ -82,7 +82,7 @@ static int count_launches(const Plan *plan) {
     return count;
 }
 
-Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
+Launches *codegen_launches(const Plan *host, const Plan *gpu, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
     Arena *scratch = arena_new();
     int number = 0, most = count_launches(host);
@@ -91,7 +91,7 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
                  .families = families_new(a, scratch, most)};
     for (int i = 0; i < host->num_steps; i++) {
         const GraphPlan *on_host = host->step[i].plan;
-        step[i].plan = device->step[i].plan;
+        step[i].plan = gpu->step[i].plan;
         step[i].count = on_host->num_groups;
         step[i].kernel = kernels_build(on_host, step[i].plan, a, &number,
                                        share_kernel, &s);

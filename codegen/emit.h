@@ -11,7 +11,7 @@
 // Like codegen_kernels, but builds trees only.  visit gets each kernel once it
 // is built.
 typedef void KernelVisit(void *context, Kernel *k);
-Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
+Kernel *kernels_build(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
                       int *number, KernelVisit *visit, void *context);
 
 // Prints k's tree to its text, in the arena, and frees the tree.
@@ -64,7 +64,7 @@ NodeId shard_terms(const Graph *g);
 // The state of one kernel's emission.
 typedef struct {
     const Graph *g;      // as planned for the host
-    const Graph *device; // as planned for the GPU, or g again
+    const Graph *gpu;    // as planned for the GPU, or g again
     Arena *a;
     const Group *group;
     const bool *stored;
@@ -156,7 +156,7 @@ Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside);
 Stmt *table_add(Emit *e, Stmt table);
 
 // names holds a zero for each node of the graph, before and after.
-void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
+void emit_init(Emit *e, const Graph *g, const Graph *gpu, Arena *a,
                const Group *group, const bool *stored, int *names);
 Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width);
 

@@ -67,7 +67,7 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
 
 // ---- the comment above a kernel ----
 
-static const char *comment_of(Emit *e, const Group *device, const char *name) {
+static const char *comment_of(Emit *e, const Group *gpu, const char *name) {
     const Group *group = e->group;
     const char *lines = group_lines(e->g, e->a, group, ", ", INT_MAX);
     Text t = text_new(e->a);
@@ -86,7 +86,7 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
         text_add(&t, " %s", op);
     }
     text_add(&t, "\n// %lld bytes read and written (host: %lld)\n",
-             (long long)device->bytes, (long long)group->bytes);
+             (long long)gpu->bytes, (long long)group->bytes);
     return text_string(&t);
 }
 
@@ -105,15 +105,14 @@ static void build_body(Emit *e, Block *body) {
 
 // Builds a kernel for the widest vectors, and once more if its accesses do not
 // allow them.
-static void build_widest(const GraphPlan *host, const GraphPlan *device,
-                         Emit *e, Kernel *k, int *names, bool narrow) {
+static void build_widest(const GraphPlan *host, const GraphPlan *gpu, Emit *e,
+                         Kernel *k, int *names, bool narrow) {
     const Group *group = k->group;
     Arena *own = k->tree->arena;
     int64_t step, next = group->columns;
     do {
         step = next;
-        emit_init(e, host->graph, device->graph, own, group, host->stored,
-                  names);
+        emit_init(e, host->graph, gpu->graph, own, group, host->stored, names);
         e->step = step;
         e->narrow = narrow && step == group->columns;
         build_body(e, &k->tree->body);
@@ -125,14 +124,14 @@ static void build_widest(const GraphPlan *host, const GraphPlan *device,
 // Builds the tree of kernel k up to its occupancy, in an arena of its own, as
 // most kernels are equal to an earlier one and freed.  Returns its bytes in
 // flight.
-static int build_tree(const GraphPlan *host, const GraphPlan *device, Arena *a,
+static int build_tree(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
                       Emit *e, Kernel *k, const bool *exact, int *names,
                       bool narrow) {
     Arena *own = arena_child(a);
     int bytes = IN_FLIGHT;
     k->tree = ARENA_NEW(own, Tree);
     *k->tree = (Tree){.arena = own, .name = k->name};
-    build_widest(host, device, e, k, names, narrow);
+    build_widest(host, gpu, e, k, names, narrow);
     find_parameters(e, a, k);
     block_fma(own, &k->tree->body, exact);
     block_hoist(own, &k->tree->body);
@@ -155,20 +154,20 @@ static bool pads_vector(const Emit *e, NodeId n) {
 
 // Whether the registers of kernel k may hold more vectors if they are narrower.
 static bool tries_narrow(const Emit *e, const Kernel *k) {
-    return k->group->kind == GROUP_GRID && e->device->act != F32 &&
+    return k->group->kind == GROUP_GRID && e->gpu->act != F32 &&
            e->step == k->group->columns && e->step % 8 == 0 &&
            !group_any(e, pads_vector);
 }
 
 // Builds kernel k of launch i.
-static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
+static void build_kernel(const GraphPlan *host, const GraphPlan *gpu, int i,
                          Arena *a, Kernel *k, const bool *exact, int *names) {
     Emit e;
     Kernel other = *k;
-    int bytes = build_tree(host, device, a, &e, k, exact, names, false);
+    int bytes = build_tree(host, gpu, a, &e, k, exact, names, false);
     if (bytes < IN_FLIGHT && tries_narrow(&e, k)) {
         Emit narrow;
-        if (build_tree(host, device, a, &narrow, &other, exact, names, true) >
+        if (build_tree(host, gpu, a, &narrow, &other, exact, names, true) >
             bytes) {
             kernel_free(k);
             *k = other;
@@ -182,11 +181,11 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
         block_promote(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
     tree_wait(own, k->tree);
-    k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], device->graph->act);
-    KernelCost one = tree_cost(k->tree, 1, device->graph->act);
+    k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], gpu->graph->act);
+    KernelCost one = tree_cost(k->tree, 1, gpu->graph->act);
     for (int issue = 0; issue < NUM_ISSUES; issue++)
         k->row_instructions += one.issue[issue];
-    k->heading = comment_of(&e, &device->group[i], k->name);
+    k->heading = comment_of(&e, &gpu->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
     if (why == NULL)
         why = tree_verify_wait(own, k->tree);
@@ -202,7 +201,7 @@ void kernel_free(Kernel *k) {
     k->tree = NULL;
 }
 
-Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
+Kernel *kernels_build(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
                       int *number, KernelVisit *visit, void *context) {
     const Graph *g = host->graph;
     Kernel *kernel = ARENA_ARRAY(a, (size_t)host->num_groups + 1, Kernel);
@@ -213,7 +212,7 @@ Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
         kernel[i].name = kernel_name(g, a, group, (*number)++);
         if (group->kind == GROUP_CALL)
             continue;
-        build_kernel(host, device, i, a, &kernel[i], exact, names);
+        build_kernel(host, gpu, i, a, &kernel[i], exact, names);
         visit(context, &kernel[i]);
     }
     return kernel;
@@ -223,16 +222,16 @@ static void print(void *a, Kernel *k) {
     kernel_print(a, k);
 }
 
-Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
-                        Arena *a, int *number) {
-    return kernels_build(host, device, a, number, print, a);
+Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
+                        int *number) {
+    return kernels_build(host, gpu, a, number, print, a);
 }
 
-void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
+void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *gpu,
                        int launch, const char *name) {
     Arena *a = arena_new();
     Kernel k = {.group = &host->group[launch], .name = name};
-    build_kernel(host, device, launch, a, &k, fma_exact(a, host->graph),
+    build_kernel(host, gpu, launch, a, &k, fma_exact(a, host->graph),
                  ARENA_ARRAY(a, host->graph->count, int));
     tree_print(t, k.tree);
     arena_free(a);

@@ -140,11 +140,11 @@ void launches_merge(Launches *l, Arena *a) {
 }
 
 void merged_emit(Text *t, const Launches *l, int step) {
-    const Graph *device = l->plan->graph;
+    const Graph *gpu = l->plan->graph;
     if (l->plan->merged.count == 0)
         return;
-    long long barrier = (long long)device->node[graph_counters(device)].offset +
-                        4 * (long long)merged_barrier_counter(device);
+    long long barrier = (long long)gpu->node[graph_counters(gpu)].offset +
+                        4 * (long long)merged_barrier_counter(gpu);
     for (int i = 0; i < l->plan->merged.count; i++) {
         const MergedKernel *m = &l->merged[i];
         text_add(t,

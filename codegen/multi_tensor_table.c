@@ -103,7 +103,7 @@ static const char *entry_label(const Emit *e, const Entry *entry) {
 
 const Expr *planned_offset(const Emit *e, NodeId n) {
     return EXPR(e, "HOST_GPU($, $)", x_number(e->a, e->g->node[n].offset),
-                x_number(e->a, e->device->node[n].offset));
+                x_number(e->a, e->gpu->node[n].offset));
 }
 
 NodeId shard_terms(const Graph *g) {

@@ -137,7 +137,7 @@ static int least_blocks(const KernelCost *k, int most) {
 int choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[GPU_PLAN], all = e->g->multiprocessors;
     int most = (int)divide_up(blocks, all);
-    KernelCost k = tree_cost(tree, blocks, e->device->act);
+    KernelCost k = tree_cost(tree, blocks, e->gpu->act);
     Rows r = {.e = e, .loop = find_loop(&tree->body)};
     if (r.loop != NULL)
         rows_look(&r, &r.loop->body);

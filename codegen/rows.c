@@ -183,8 +183,8 @@ static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
 
 // Bytes of 8 lanes of n on the device.
 static int64_t vector_bytes(const Emit *e, NodeId n) {
-    Type one = type_scalar(e->device->node[n].type->dtype);
-    return 8 * graph_bytes(e->device, &one);
+    Type one = type_scalar(e->gpu->node[n].type->dtype);
+    return 8 * graph_bytes(e->gpu, &one);
 }
 
 // Bytes of the vectors that a thread reads in a sweep, as stored in memory.

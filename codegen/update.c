@@ -134,8 +134,8 @@ static Entries emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
 // each.
 static int64_t device_blocks(const Emit *e, int64_t chunks, int64_t elements) {
     int64_t blocks = elements / (2 * CHUNK_ELEMENTS);
-    if (blocks < e->device->multiprocessors)
-        blocks = e->device->multiprocessors;
+    if (blocks < e->gpu->multiprocessors)
+        blocks = e->gpu->multiprocessors;
     return blocks < chunks ? blocks : chunks;
 }
 

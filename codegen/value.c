@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
+void emit_init(Emit *e, const Graph *g, const Graph *gpu, Arena *a,
                const Group *group, const bool *stored, int *names) {
     *e = (Emit){.g = g,
-                .device = device,
+                .gpu = gpu,
                 .a = a,
                 .group = group,
                 .stored = stored,
