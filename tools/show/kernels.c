@@ -61,26 +61,30 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
-// Adds the cost model's estimate of a kernel: instructions, and what is
-// resident.
+// Adds the cost model's estimate of a kernel, a line each for the launch, a
+// thread, a multiprocessor and the time.
 static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     if (!launch_text(l))
         return;
     double all = 0;
     for (int i = 0; i < NUM_ISSUES; i++)
         all += launch_instructions(l, (Issue)i);
-    text_add(t, "// issue      %.3g warp instructions", all);
+    text_add(t, "// issue      %.3g warp instructions\n", all);
+    text_add(t, "// thread     %d registers", l->cost.registers);
     if (l->elements > 0)
-        text_add(t, ", %.3g of a thread for an element",
+        text_add(t, ", %.3g instructions per element",
                  32 * all / (double)l->elements);
-    text_add(t, "\n// estimate   %.2f us", 1e6 * l->estimate);
+    int resident = resident_blocks(&l->cost, launch_blocks(l), d);
+    text_add(t,
+             "\n// occupancy  %d resident block%s per multiprocessor, %" PRId64
+             " bytes in flight\n",
+             resident, resident == 1 ? "" : "s",
+             bytes_in_flight(&l->cost, launch_blocks(l), d));
+    text_add(t, "// estimate   %.2f us", 1e6 * l->estimate);
     if (l->cost.waits > 0)
         text_add(t, ", %.2f us of it for the last block",
                  1e6 * tail_seconds(&l->cost));
-    text_add(
-        t, ", %d registers, resident blocks: %d, %" PRId64 " bytes in flight\n",
-        l->cost.registers, resident_blocks(&l->cost, launch_blocks(l), d),
-        bytes_in_flight(&l->cost, launch_blocks(l), d));
+    text_add(t, "\n");
 }
 
 // Adds the tile kernel that can do its work, with other launches'.
