@@ -95,16 +95,16 @@ static void emit_sizes(const Attend *a, Block *b) {
     AttentionTiles t = a->tiles;
     enum { POSITIONS = 4, CHANNELS = 8 }; // of vectors; channels are stored
     int64_t channels = power_divisor(s->size, CHANNELS);
-    int64_t scores = rows_at_once(t.own, t.other / POSITIONS);
-    int64_t results = rows_at_once(t.own, s->size / channels);
-    int64_t groups = t.other / POSITIONS;
+    int64_t scores = rows_at_once(t.bm, t.bn / POSITIONS);
+    int64_t results = rows_at_once(t.bm, s->size / channels);
+    int64_t groups = t.bn / POSITIONS;
     CODE(e, b, NO_NODE,
          "enum { T = $, D = $, HEADS = $, KV_HEADS = $, LW = LANES(D) };",
          number(a, s->positions), number(a, s->size), number(a, s->heads),
          number(a, s->kv_heads));
     CODE(e, b, NO_NODE,
          "enum { NT = THREADS(256), BM = $, BN = $, PAD = $, LQ = D + PAD };",
-         host_gpu(a, HOST_TILE, t.own), host_gpu(a, HOST_TILE, t.other),
+         host_gpu(a, HOST_TILE, t.bm), host_gpu(a, HOST_TILE, t.bn),
          host_gpu(a, 0, ATTENTION_PAD));
     CODE(e, b, NO_NODE,
          "enum { DW = $, JW = $, JG = $, VS = $, CS = $, JS = $ };",

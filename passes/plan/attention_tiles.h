@@ -8,13 +8,14 @@
 // threads which read different rows use different banks.
 enum { ATTENTION_PAD = 4 };
 
-// Positions of tiles: forward a block has a tile of `own` queries and iterates
-// over tiles of `other` keys.  Backward it has one of queries or one of keys,
-// or, in one pass, all tiles of keys of a head, and computes weights once.
-// `own` is a multiple of `other`.
+// Positions of tiles, BM and BN in kernels (FlashAttention: kBlockM, kBlockN).
+// Forward, a block has a tile of BM queries and iterates over tiles of BN keys.
+// Backward, it has BM queries or BM keys and iterates over BN of the others.
+// BM is a multiple of BN.
 typedef struct {
-    int own, other;
-    bool one_pass;
+    int bm, bn;
+    bool one_pass; // backward, a block has all tiles of keys of a head: one
+                   // pass over the weights for all three gradients
 } AttentionTiles;
 
 // Returns the tiles on a GPU: of attention or, if `backward`, of its gradient.
