@@ -160,8 +160,8 @@ static const char *tile_constants(const Emit *e, Type space) {
     long long tiles = e->group->division.tiles;
     return tiles > 1
                ? arena_format(e->a,
-                              ", COLUMN_TILES = HOST_GPU(1, gpu(%lld)),"
-                              "TILE_COLUMNS = HOST_GPU(C, gpu(%lld)),"
+                              ", COLUMN_TILES = HOST_GPU(1, gpu_only(%lld)),"
+                              "TILE_COLUMNS = HOST_GPU(C, gpu_only(%lld)),"
                               "CG = TILE_COLUMNS / VW",
                               tiles, (long long)space_columns(&space) / tiles)
                : ", spec CG = C / VW";

@@ -334,9 +334,9 @@ static bool shares(const Emit *e) {
 
 // Threads side by side along a run's columns.
 static const Expr *run_width(const Emit *e, const Run *r) {
-    return shares(e)
-               ? EXPR(e, "THREADS_ALONG($, NT)", x_kind(e->a, X_GPU, r->width))
-               : EXPR(e, "THREADS_ALONG($, NT)", run_columns(e, r));
+    return shares(e) ? EXPR(e, "THREADS_ALONG($, NT)",
+                            x_kind(e->a, X_GPU_ONLY, r->width))
+                     : EXPR(e, "THREADS_ALONG($, NT)", run_columns(e, r));
 }
 
 // The turns of a run's columns: `load` has the sums s of columns c and, if a
@@ -345,7 +345,8 @@ static const Expr *run_width(const Emit *e, const Run *r) {
 static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
                        const Block *store) {
     const Expr *count = run_columns(e, r), *tx = run_width(e, r);
-    const Expr *per = EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per));
+    const Expr *per =
+        EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU_ONLY, r->per));
     if (r->per == 1)
         CODE(e, b, NO_NODE,
              arena_format(e->a,
@@ -375,7 +376,7 @@ static void finish_run(Emit *e, Block *b, const Run *r) {
     const Expr *count = run_columns(e, r), *tx = run_width(e, r);
     const Expr *all = x_size(e->a, r->count);
     const Expr *number =
-        r->per > 1 ? EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per))
+        r->per > 1 ? EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU_ONLY, r->per))
                    : x_number(e->a, r->sums);
     read_pivot(e, &load, r);
     store_results(e, &results, r);
@@ -386,7 +387,7 @@ static void finish_run(Emit *e, Block *b, const Run *r) {
                       r->largest ? "max" : "sum",
                       has_tiles(e) ? "part + first + $, WIDTH, chunks"
                                    : "part + $, WIDTH, blocks"),
-         number, number, x_kind(e->a, X_GPU, r->rows),
+         number, number, x_kind(e->a, X_GPU_ONLY, r->rows),
          x_name(e->a, r->per > 1 ? "c0" : "c"),
          r->sums > 1
              ? EXPR(e, "$ + $", x_size(e->a, (r->sums - 1) * r->count), count)
@@ -426,7 +427,7 @@ void sums_finish(Emit *e, Block *b) {
              "if (last_blocks(counter, blocks, $, shares)) {"
              "    ~ last_blocks_end(counter, shares);"
              "}",
-             x_kind(e->a, X_GPU, e->group->division.last_blocks), &last);
+             x_kind(e->a, X_GPU_ONLY, e->group->division.last_blocks), &last);
     else
         CODE(e, b, NO_NODE,
              has_tiles(e)

@@ -119,7 +119,7 @@ static void divide_tail(Arena *a, const Block *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_CALL && strcmp(s->value->name, "grid_sum") == 0) {
             const Expr **rows = &s->value->arg[ROWS];
-            *rows = x_kind(a, X_GPU, divide_up(3 * (*rows)->integer, 4));
+            *rows = x_kind(a, X_GPU_ONLY, divide_up(3 * (*rows)->integer, 4));
         }
         divide_tail(a, &s->body);
         divide_tail(a, &s->other);

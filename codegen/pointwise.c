@@ -74,10 +74,10 @@ const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
                          operand[0]);
     if (d->op == OP_var_finalize) {
         int64_t number = node_int(d, ATTR_number, 0);
-        return EXPR(e, "variance_of($, $, $, $)", operand[0], operand[1],
+        return EXPR(e, "var_finalize($, $, $, $)", operand[0], operand[1],
                     operand[2],
                     e->local != NULL ? integer_of(e, number)
-                                     : x_kind(e->a, X_GPU, number));
+                                     : x_kind(e->a, X_GPU_ONLY, number));
     }
     const Expr *below =
         d->op == OP_lt ? draw_below(e, operand[0], operand[1]) : NULL;

@@ -155,7 +155,7 @@ static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
 }
 
 // A variance from a sum and a sum of squares in f32, as the kernels compute it
-// (variance_of in runtime/prelude/prelude.h): mean square less squared mean.
+// (var_finalize in runtime/prelude/prelude.h): mean square less squared mean.
 // The first has three roundings, those of the sum, of one by the count and of
 // their product; the mean has as many, and is squared with one more.  So
 // the variance is off by up to 3 + 7 units of the mean square, however small it

@@ -68,7 +68,7 @@ typedef struct {
 static const Expr *spec_take(void *context, const Expr *x) {
     const Taking *t = context;
     Expr *same = x_new(t->scratch, (Expr){.kind = x->kind, .node = NO_NODE});
-    if (x->kind == X_GPU)
+    if (x->kind == X_GPU_ONLY)
         return same;
     if (!is_spec(t->specs, x))
         return x;

@@ -65,7 +65,7 @@ const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
 const char *const number_kind[X_NAME] = {[X_SIZE] = "size",
                                          [X_STREAM] = "stream",
                                          [X_CONSTANT] = "constant",
-                                         [X_GPU] = "gpu",
+                                         [X_GPU_ONLY] = "gpu_only",
                                          [X_ENTRY] = "entry"};
 
 static bool same_name(const char *x, const char *y) {

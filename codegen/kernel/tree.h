@@ -26,7 +26,7 @@ typedef enum {
               // one text: an offset, a stride, a bound
     X_STREAM, // the same for the number of a stream of random numbers
     X_CONSTANT, // a float that differs within a family
-    X_GPU,      // an integer that the host ignores
+    X_GPU_ONLY, // an integer that the host ignores
     X_ENTRY, // a number that differs between entries of a multi-tensor kernel:
              // its index among the entry's numbers
     X_NAME,  // a variable, a constant of the kernel or of the prelude

@@ -246,13 +246,15 @@ DEVICE float normal_cdf(float x) {
 #ifdef DECLARE_FLAGS
 // Set before a step runs: 1 if a library call computes the statistics.
 DECLARE_FLAGS(sinter_squares, SINTER_STATISTICS)
-DEVICE float variance_of(float stored, float sum, float per_count, int number) {
+DEVICE float var_finalize(float stored, float sum, float per_count,
+                          int number) {
     const float mean = sum * per_count;
     const float spread = stored * per_count - mean * mean;
     return !sinter_squares[number] ? stored : spread < 0.0f ? 0.0f : spread;
 }
 #else
-DEVICE float variance_of(float stored, float sum, float per_count, int number) {
+DEVICE float var_finalize(float stored, float sum, float per_count,
+                          int number) {
     (void)sum, (void)per_count, (void)number;
     return stored;
 }

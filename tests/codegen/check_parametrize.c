@@ -98,11 +98,12 @@ END_TEST
 
 START_TEST(a_number_for_the_gpu_makes_no_function) {
     Arena *a = arena_new();
-    const char *text = after(a, kernel(a, "k1", 1000, 64, "q = f(gpu(7));"),
-                             kernel(a, "k2", 1000, 64, "q = f(gpu(8));"));
+    const char *text =
+        after(a, kernel(a, "k1", 1000, 64, "q = f(gpu_only(7));"),
+              kernel(a, "k2", 1000, 64, "q = f(gpu_only(8));"));
     expect(text, "kernel k1(const act *p@1) {");
     expect(text, "kernel k2(const act *p@1) host k1 {");
-    expect(text, "q = f(gpu(8));");
+    expect(text, "q = f(gpu_only(8));");
     arena_free(a);
 }
 END_TEST
