@@ -74,7 +74,7 @@ void merged_tables_write(Writer *w, Text *t);
 // The tile kernels of the plan `tiled`.
 void tiles_write(Writer *w, Text *t, TileTexts *out);
 
-// ---- repeats.c ----
+// ---- reroll.c ----
 
 // An argument of a launch: the address of a tensor, or of a slice in its
 // operand, and bytes.
@@ -87,32 +87,32 @@ typedef struct {
 int launch_arguments(const Kernel *k);
 Argument launch_argument(const Graph *g, const Kernel *k, int i);
 
-// An argument of a repeated launch that differs in some repetition.
+// An argument of a launch in a loop that differs in some iteration.
 typedef struct {
     int launch, argument;
 } Column;
 
-// Launches from `first` on: `period` of them, `repeats` times.
+// A loop over `period` launches from `first` on, with `trips` iterations.
 typedef struct {
-    int first, period, repeats;
-    int calls; // among the launches of a repetition
+    int first, period, trips;
+    int calls; // among the launches of an iteration
     Column *column;
     int columns;
-} Repeat;
+} LaunchLoop;
 
-// All launches of a step, each as part of one Repeat, in order; a launch that
-// does not repeat is one for itself.
-Repeat *find_repeats(const PlannedStep *s, Arena *a, int *count);
+// All launches of a step, each as part of one loop, in order; a launch that
+// does not repeat is a loop of one iteration.
+LaunchLoop *reroll_launches(const PlannedStep *s, Arena *a, int *count);
 
-// The launches of a step that its function has, each repeated one once.
-int count_written(const PlannedStep *s, Arena *a);
+// The launches of a step that its function has, each one of a loop once.
+int count_rerolled(const PlannedStep *s, Arena *a);
 
-// The column of an argument, or -1 if it is the same in all repetitions.
-int repeat_column(const Repeat *r, int launch, int argument);
+// The column of an argument, or -1 if it is the same in all iterations.
+int loop_column(const LaunchLoop *r, int launch, int argument);
 
-// The argument in a column of repetition `number`.
-Argument repeat_argument(const PlannedStep *s, const Repeat *r, int number,
-                         int column);
+// The argument in a column of iteration `number`.
+Argument loop_argument(const PlannedStep *s, const LaunchLoop *r, int number,
+                       int column);
 
 // ---- steps.c ----
 

@@ -38,8 +38,8 @@ static int phase_after(int before, const Graph *g, const Group *group) {
 typedef struct {
     const Writer *w;
     const PlannedStep *s;
-    Repeat *repeat;
-    int num_repeats;
+    LaunchLoop *loop;
+    int num_loops;
     bool *listed; // tensors with a member of their own
     bool *sliced; // slices that have one
 } StepText;
@@ -52,25 +52,26 @@ static const char *argument_text(Arena *a, Argument x) {
 }
 
 // Argument i of launch j of a repetition.
-static const char *repeated_text(const StepText *x, const Repeat *r, int j,
+static const char *repeated_text(const StepText *x, const LaunchLoop *r, int j,
                                  int i) {
     const Kernel *k = &x->s->kernel[r->first + j];
-    int column = repeat_column(r, j, i);
+    int column = loop_column(r, j, i);
     return column >= 0
                ? arena_format(x->w->a, "v[%d]", column)
                : argument_text(x->w->a, launch_argument(x->s->graph, k, i));
 }
 
-static const char *call_text(const StepText *x, const Repeat *r,
+static const char *call_text(const StepText *x, const LaunchLoop *r,
                              const Kernel *k) {
-    return r->repeats == 1 ? k->name
-                           : arena_format(x->w->a, "%s + %d * i", k->name,
-                                          r->calls);
+    return r->trips == 1
+               ? k->name
+               : arena_format(x->w->a, "%s + %d * i", k->name, r->calls);
 }
 
-static void write_launch(const StepText *x, Text *t, const Repeat *r, int j) {
+static void write_launch(const StepText *x, Text *t, const LaunchLoop *r,
+                         int j) {
     const Kernel *k = &x->s->kernel[r->first + j];
-    int margin = r->repeats == 1 ? 4 : 8;
+    int margin = r->trips == 1 ? 4 : 8;
     if (k->text == NULL) {
         text_add(t, "%*srt_contract(d, %s", margin, "", call_text(x, r, k));
         for (int i = 0; i < launch_arguments(k); i++)
@@ -109,13 +110,13 @@ static void write_layer(Text *t, const PlannedStep *s, const Kernel *k, int marg
 }
 
 // Unmarks the tensors of arguments that differ, or marks those of the others.
-static void mark_arguments(StepText *x, const Repeat *r, bool varies) {
-    for (int j = 0; j < r->period * r->repeats; j++) {
+static void mark_arguments(StepText *x, const LaunchLoop *r, bool varies) {
+    for (int j = 0; j < r->period * r->trips; j++) {
         const Kernel *k = &x->s->kernel[r->first + j];
         for (int i = 0; i < launch_arguments(k); i++) {
             Argument own = launch_argument(x->s->graph, k, i);
             bool *marked = own.slice ? x->sliced : x->listed;
-            bool differs = repeat_column(r, j % r->period, i) >= 0;
+            bool differs = loop_column(r, j % r->period, i) >= 0;
             if (own.node != NO_NODE && differs == varies)
                 marked[own.node] = !varies;
         }
@@ -130,8 +131,8 @@ static void find_tensors(StepText *x) {
     x->sliced = ARENA_ARRAY(x->w->a, g->count, bool);
     memcpy(x->listed, x->s->plan[HOST_PLAN]->stored, g->count * sizeof(bool));
     for (int varies = 1; varies >= 0; varies--)
-        for (int k = 0; k < x->num_repeats; k++)
-            mark_arguments(x, &x->repeat[k], varies);
+        for (int k = 0; k < x->num_loops; k++)
+            mark_arguments(x, &x->loop[k], varies);
 }
 
 // The byte offset of an argument on one device.
@@ -154,28 +155,27 @@ static void write_members(const StepText *x, Text *t) {
         }
     bool none = *separator == '\0'; // C needs a member
     text_add(t, "%s;\n", none ? "        none" : "");
-    for (int k = 0; k < x->num_repeats; k++) {
-        const Repeat *r = &x->repeat[k];
+    for (int k = 0; k < x->num_loops; k++) {
+        const LaunchLoop *r = &x->loop[k];
         if (r->columns > 0)
             text_add(t, "    size_t from%d[%d][%d]; // of repeated launches\n",
-                     r->first, r->repeats, r->columns);
+                     r->first, r->trips, r->columns);
     }
     text_add(t, "} %s_tensors;\n\n", x->s->name);
 }
 
 // The arguments of repeated launches that differ.
-static void write_repeated(const StepText *x, Text *t, const Repeat *r,
-                           int which) {
+static void write_loop_table(const StepText *x, Text *t, const LaunchLoop *r,
+                             int which) {
     const Graph *g = x->s->plan[which]->graph;
     text_add(t, ",\n     .from%d = {", r->first);
-    for (int k = 0; k < r->repeats; k++) {
+    for (int k = 0; k < r->trips; k++) {
         text_add(t, "\n      {");
         Wrap wrap = {t, 7, 7, 0};
         for (int c = 0; c < r->columns; c++)
-            wrap_add(&wrap,
-                     arena_format(x->w->a, "%lld",
-                                  argument_address(
-                                      g, repeat_argument(x->s, r, k, c))));
+            wrap_add(&wrap, arena_format(x->w->a, "%lld",
+                                         argument_address(
+                                             g, loop_argument(x->s, r, k, c))));
         text_add(t, "},");
     }
     text_add(t, "}");
@@ -195,9 +195,9 @@ static void write_addresses(const StepText *x, Text *t, int which) {
                                           g, (Argument){n, slice, 0})));
     if (wrap.written == 0)
         wrap_add(&wrap, ".none = 0");
-    for (int k = 0; k < x->num_repeats; k++)
-        if (x->repeat[k].columns > 0)
-            write_repeated(x, t, &x->repeat[k], which);
+    for (int k = 0; k < x->num_loops; k++)
+        if (x->loop[k].columns > 0)
+            write_loop_table(x, t, &x->loop[k], which);
     text_add(t, "}, // %s\n", on_device[which]);
 }
 
@@ -215,11 +215,11 @@ static void write_tensors(const StepText *x, Text *t) {
 }
 
 // Launches that repeat, in a loop.
-static void write_repeat(const StepText *x, Text *t, const Repeat *r,
-                         const char **layer) {
-    bool loops = r->repeats > 1;
+static void write_loop(const StepText *x, Text *t, const LaunchLoop *r,
+                       const char **layer) {
+    bool loops = r->trips > 1;
     if (loops)
-        text_add(t, "\n    for (int i = 0; i < %d; i++) {\n", r->repeats);
+        text_add(t, "\n    for (int i = 0; i < %d; i++) {\n", r->trips);
     if (r->columns > 0)
         text_add(t, "        const size_t *v = t->from%d[i];\n", r->first);
     for (int j = 0; j < r->period; j++) {
@@ -234,7 +234,7 @@ void step_write(const Writer *w, Text *t, const PlannedStep *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
     StepText x = {.w = w, .s = s};
-    x.repeat = find_repeats(s, w->a, &x.num_repeats);
+    x.loop = reroll_launches(s, w->a, &x.num_loops);
     find_tensors(&x);
     write_tensors(&x, t);
     text_add(t,
@@ -245,14 +245,14 @@ void step_write(const Writer *w, Text *t, const PlannedStep *s) {
     const char *layer = NULL;
     bool trains =
         s->step->kind >= STEP_TRAIN && s->step->kind <= STEP_ACCUMULATE;
-    for (int k = 0; k < x.num_repeats; k++) {
-        const Repeat *r = &x.repeat[k];
+    for (int k = 0; k < x.num_loops; k++) {
+        const LaunchLoop *r = &x.loop[k];
         int now = phase_after(phase, s->graph, s->kernel[r->first].group);
         if (trains && now != phase)
             text_add(t, "%s    rt_phase(d, %s);\n", r->first ? "\n" : "",
                      phase_name[now]);
         phase = now;
-        write_repeat(&x, t, r, &layer);
+        write_loop(&x, t, r, &layer);
     }
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");

@@ -1,4 +1,5 @@
-// Repeats: launches of a step that repeat, as those of a loop over positions.
+// Loop rerolling: launches of a step that repeat, as those of a recurrence,
+// become one loop.
 //
 // A step is a list of launches.  Launches that repeat and differ in addresses
 // only are rerolled: the text has one loop and a table of the addresses.
@@ -7,8 +8,8 @@
 #include "codegen/program.h"
 
 enum {
-    LEAST_REPEATS = 16, // layers of a network repeat less often
-    MAX_PERIOD = 64     // launches
+    LEAST_TRIPS = 16, // layers of a network repeat less often
+    MAX_PERIOD = 64   // launches
 };
 
 // ---- arguments ----
@@ -45,7 +46,7 @@ static bool is_alike(const Kernel *a, const Kernel *b) {
 }
 
 // How often `period` launches from i on repeat, at least once.
-static int count_repeats(const PlannedStep *s, int i, int period) {
+static int count_trips(const PlannedStep *s, int i, int period) {
     int same = 0;
     for (int j = i; j + period < s->count; j++, same++)
         if (!is_alike(&s->kernel[j], &s->kernel[j + period]) ||
@@ -55,34 +56,33 @@ static int count_repeats(const PlannedStep *s, int i, int period) {
 }
 
 // The launches from i on that repeat; one, if there are none.
-static Repeat find_repeat(const PlannedStep *s, int i) {
-    Repeat best = {.first = i, .period = 1, .repeats = 1};
+static LaunchLoop find_loop(const PlannedStep *s, int i) {
+    LaunchLoop best = {.first = i, .period = 1, .trips = 1};
     for (int period = 1; period <= MAX_PERIOD; period++) {
-        int repeats = count_repeats(s, i, period);
-        if (repeats >= LEAST_REPEATS &&
-            repeats * period > best.repeats * best.period)
-            best = (Repeat){.first = i, .period = period, .repeats = repeats};
+        int trips = count_trips(s, i, period);
+        if (trips >= LEAST_TRIPS && trips * period > best.trips * best.period)
+            best = (LaunchLoop){.first = i, .period = period, .trips = trips};
     }
     return best;
 }
 
 // ---- columns ----
 
-static bool argument_varies(const PlannedStep *s, const Repeat *r, int launch,
-                            int i) {
+static bool argument_varies(const PlannedStep *s, const LaunchLoop *r,
+                            int launch, int i) {
     Argument first =
         launch_argument(s->graph, &s->kernel[r->first + launch], i);
-    for (int k = 1; k < r->repeats; k++)
-        if (!is_equal(first, launch_argument(
-                                 s->graph,
-                                 &s->kernel[r->first + k * r->period + launch],
-                                 i)))
+    for (int k = 1; k < r->trips; k++)
+        if (!is_equal(first,
+                      launch_argument(
+                          s->graph,
+                          &s->kernel[r->first + k * r->period + launch], i)))
             return true;
     return false;
 }
 
 // Arguments that differ from one repetition to another have a column.
-static void find_columns(const PlannedStep *s, Arena *a, Repeat *r) {
+static void find_columns(const PlannedStep *s, Arena *a, LaunchLoop *r) {
     for (int j = 0; j < r->period; j++) {
         const Kernel *k = &s->kernel[r->first + j];
         r->calls += k->text == NULL;
@@ -94,38 +94,38 @@ static void find_columns(const PlannedStep *s, Arena *a, Repeat *r) {
     }
 }
 
-Repeat *find_repeats(const PlannedStep *s, Arena *a, int *count) {
-    Repeat *list = NULL;
+LaunchLoop *reroll_launches(const PlannedStep *s, Arena *a, int *count) {
+    LaunchLoop *list = NULL;
     *count = 0;
-    for (int i = 0; i < s->count; i += list[*count - 1].period *
-                                       list[*count - 1].repeats) {
-        Repeat r = find_repeat(s, i);
-        if (r.repeats > 1)
+    for (int i = 0; i < s->count;
+         i += list[*count - 1].period * list[*count - 1].trips) {
+        LaunchLoop r = find_loop(s, i);
+        if (r.trips > 1)
             find_columns(s, a, &r);
         ARENA_APPEND(a, list, *count, r);
     }
     return list;
 }
 
-int count_written(const PlannedStep *s, Arena *a) {
+int count_rerolled(const PlannedStep *s, Arena *a) {
     int count, written = 0;
-    const Repeat *list = find_repeats(s, a, &count);
+    const LaunchLoop *list = reroll_launches(s, a, &count);
     for (int i = 0; i < count; i++)
         written += list[i].period;
     return written;
 }
 
-int repeat_column(const Repeat *r, int launch, int argument) {
+int loop_column(const LaunchLoop *r, int launch, int argument) {
     for (int i = 0; i < r->columns; i++)
         if (r->column[i].launch == launch && r->column[i].argument == argument)
             return i;
     return -1;
 }
 
-Argument repeat_argument(const PlannedStep *s, const Repeat *r, int number,
-                         int column) {
+Argument loop_argument(const PlannedStep *s, const LaunchLoop *r, int number,
+                       int column) {
     Column c = r->column[column];
-    return launch_argument(
-        s->graph, &s->kernel[r->first + number * r->period + c.launch],
-        c.argument);
+    return launch_argument(s->graph,
+                           &s->kernel[r->first + number * r->period + c.launch],
+                           c.argument);
 }
