@@ -341,12 +341,12 @@ bool node_number(const Node *n, double *value);
 #define STATE_OPTIMIZER "optimizer" // momentum and other optimizer state
 #define STATE_AVERAGE "average"     // averaged params and statistics
 #define STATE_GRADIENT "gradient"   // sums over the batches of an update
-#define STATE_PARTIAL "partial"     // a shard's terms of sums over shards
+#define STATE_PARTIAL "partial" // terms of sums over shards (DTensor: Partial)
 #define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_SCORES "scores"   // rows of an evaluated batch, to be ranked
 #define STATE_START "start"     // sums for data-dependent initial values
-#define STATE_DERIVED "derived" // f16 copies of others, counters of blocks
+#define STATE_DERIVED "derived" // prepacked params, counters of blocks
 #define STATE_CACHE "cache"     // of a text's positions, while it is decoded
 
 // Whether n is a state of that kind.  A state of a parsed graph may have

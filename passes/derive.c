@@ -1,4 +1,5 @@
-// Derive: casts and pads of a parameter become derived states.
+// Derive: casts and pads of a parameter become derived states (weight
+// prepacking).
 //
 //   requires   Casts and pads of parameters are in place.
 //   preserves  Every value stays the same.

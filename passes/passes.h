@@ -178,7 +178,7 @@ Graph *step_with_average(const Graph *step, const Graph *average);
 // ---- layout.c: pads channels where tensor cores need multiples of 8 ----
 PassFunction pass_layout;
 
-// ---- derive.c: values of parameters alone become derived state ----
+// ---- derive.c: weight prepacking: values of params alone become states ----
 PassFunction pass_derive;
 
 // The graph that computes every derived state of the graphs from parameters,
