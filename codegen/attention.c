@@ -89,7 +89,7 @@ static int64_t host_lanes(int64_t size) {
 //   LQ, PAD  floats from row to row of a tile, and unused ones of them
 //   TILES, QUERIES  tiles of BM positions, and positions of all of them
 //   RESULTS_PER_THREAD  times RO rows of results
-static void emit_sizes(const Attend *a, Block *b) {
+static void emit_sizes(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     const Attention *s = &a->s;
     AttentionTiles t = a->tiles;
@@ -145,7 +145,7 @@ static Index channels_at(const Attend *a, NodeId n, const Expr *first) {
 }
 
 // Positions from T on are zeros.
-static void emit_tile(const Attend *a, Block *b, Tile t) {
+static void emit_tile(const Attend *a, Stmts *b, Tile t) {
     Emit *e = a->e;
     Scope *s = block_open(e, a->kernel, x_name(e->a, "LW"));
     const Expr *rows = x_name(e->a, t.rows), *from = x_name(e->a, t.from);
@@ -187,8 +187,8 @@ static const Expr *value_channel(const Attend *a) {
 // Does `body` for RM rows from i on and JW columns from j on of a product of
 // `rows` by `columns`.  The threads of a warp have rows and columns that are
 // next to each other, so that few warps compute masked products.
-static void emit_products(const Attend *a, Block *b, const char *rows,
-                          const char *columns, const Block *body) {
+static void emit_products(const Attend *a, Stmts *b, const char *rows,
+                          const char *columns, const Stmts *body) {
     Emit *e = a->e;
     const Expr *height = x_name(e->a, rows), *width = x_name(e->a, columns);
     CODE(e, b, NO_NODE,
@@ -201,7 +201,7 @@ static void emit_products(const Attend *a, Block *b, const char *rows,
 }
 
 // Adds these products of tiles to `to`: x has rows of LQ, y is transposed.
-static void emit_product(const Attend *a, Block *b, const char *to,
+static void emit_product(const Attend *a, Stmts *b, const char *to,
                          const char *x, const char *y, const char *columns) {
     Emit *e = a->e;
     const Expr *sum = x_name(e->a, to), *width = x_name(e->a, columns);
@@ -215,7 +215,7 @@ static void emit_product(const Attend *a, Block *b, const char *to,
          x_name(e->a, x), sum, x_name(e->a, y), width, width, sum);
 }
 
-static void declare_products(const Attend *a, Block *b, const char *to) {
+static void declare_products(const Attend *a, Stmts *b, const char *to) {
     const Expr *sum = x_name(a->e->a, to);
     CODE(a->e, b, a->n,
          "float $[RM][JW]; UNROLLED(r, RM) LANES_DO(k, JW) $[r][k] = 0.0f;",
@@ -247,8 +247,8 @@ static const Expr *place_from(const Attend *a, int quarter) {
 
 // Does `body` for the RO rows of results from i on and the DW channels from c
 // on, which are rows m * RO and on of a thread's results.
-static void emit_results(const Attend *a, Block *b, int quarter,
-                         const Block *body) {
+static void emit_results(const Attend *a, Stmts *b, int quarter,
+                         const Stmts *body) {
     CODE(a->e, b, NO_NODE,
          "UNROLLED(m, RESULTS_PER_THREAD) {"
          "    const int t = $ + m * NT;"
@@ -260,7 +260,7 @@ static void emit_results(const Attend *a, Block *b, int quarter,
          place_from(a, quarter), body);
 }
 
-static void declare_results(const Attend *a, Block *b, const char *name) {
+static void declare_results(const Attend *a, Stmts *b, const char *name) {
     const Expr *x = x_name(a->e->a, name);
     CODE(a->e, b, a->n,
          "float $[RESULTS_PER_THREAD * RO][DW];"
@@ -278,7 +278,7 @@ typedef struct {
 // with `factor` of their row, unless it is NULL: weights of row i + r times
 // y [BN][LQ].  Weights of 0 are multiplied, too: an infinite y makes NaN of up
 // to JS - 1 rows that do not attend to it.
-static void emit_add(const Attend *a, Block *b, const Expr *element,
+static void emit_add(const Attend *a, Stmts *b, const Expr *element,
                      const Expr *factor, Span span, const Expr *weight,
                      const char *y) {
     Emit *e = a->e;
@@ -298,11 +298,11 @@ static void emit_add(const Attend *a, Block *b, const Expr *element,
         span.from, weight, x_name(e->a, y), element);
 }
 
-static void emit_add_results(const Attend *a, Block *b, int quarter,
+static void emit_add_results(const Attend *a, Stmts *b, int quarter,
                              const char *to, const Expr *factor, Span span,
                              const Expr *weight, const char *y) {
     Emit *e = a->e;
-    Block add = {NULL, NULL};
+    Stmts add = {NULL, NULL};
     emit_add(a, &add, EXPR(e, "$[m * RO + r][k]", x_name(e->a, to)), factor,
              span, weight, y);
     emit_results(a, b, quarter, &add);
@@ -329,7 +329,7 @@ static Span queries_of(const Attend *a) {
 }
 
 // Stores DW channels from c on of position `at` in tensor n.
-static void emit_row(const Attend *a, Block *b, NodeId n, const Expr *at,
+static void emit_row(const Attend *a, Stmts *b, NodeId n, const Expr *at,
                      const Expr *first, const Expr *x) {
     Emit *e = a->e;
     Type t = *e->g->node[n].type;
@@ -345,11 +345,11 @@ static void emit_row(const Attend *a, Block *b, NodeId n, const Expr *at,
 
 // Stores a tile of results in tensor n from position `at` on, times `factor` of
 // their row, unless it is NULL.
-static void emit_stores(const Attend *a, Block *b, int quarter, NodeId n,
+static void emit_stores(const Attend *a, Stmts *b, int quarter, NodeId n,
                         const char *at, const char *from, const Expr *first,
                         const Expr *factor) {
     Emit *e = a->e;
-    Block row = {NULL, NULL}, rows = row;
+    Stmts row = {NULL, NULL}, rows = row;
     const Expr *x = EXPR(e, "$[m * RO + r][k]", x_name(e->a, from));
     if (factor != NULL)
         x = EXPR(e, "$ * $", x, factor);
@@ -363,7 +363,7 @@ static void emit_stores(const Attend *a, Block *b, int quarter, NodeId n,
 
 // Declares `kept`, the factors of the weights of so many positions from j0 +
 // `column` on in row i0 + `row`.
-static void emit_kept(const Attend *a, Block *b, const char *width,
+static void emit_kept(const Attend *a, Stmts *b, const char *width,
                       const Expr *row, const char *column) {
     Emit *e = a->e;
     const Attention *s = &a->s;
@@ -390,7 +390,7 @@ static const Expr *keep(const Attend *a, const Expr *x) {
 
 // The rows i of a tile: each has RT threads of a warp, of which `row_thread` is
 // this one, and a thread has ROWS of them.
-static void emit_row_loop(const Attend *a, Block *b, const Block *body) {
+static void emit_row_loop(const Attend *a, Stmts *b, const Stmts *body) {
     CODE(a->e, b, NO_NODE,
          "UNROLLED(m, ROWS) {"
          "    const int i = m * (NT / RT) + threadIdx.x / RT;"
@@ -399,7 +399,7 @@ static void emit_row_loop(const Attend *a, Block *b, const Block *body) {
          body);
 }
 
-static void declare_rows(const Attend *a, Block *b, const char *rows) {
+static void declare_rows(const Attend *a, Stmts *b, const char *rows) {
     const Expr *count = x_name(a->e->a, rows);
     CODE(a->e, b, NO_NODE,
          "enum { RT = NT < $ ? 1 : NT / $, ROWS = $ * RT / NT };"
@@ -411,9 +411,9 @@ static void declare_rows(const Attend *a, Block *b, const char *rows) {
 
 // Scores of a tile: -INF where a row does not attend to a column.  Vectors of
 // which it attends to none stay as they are.
-static void emit_scores(const Attend *a, Block *b) {
+static void emit_scores(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block score = {NULL, NULL};
+    Stmts score = {NULL, NULL};
     CODE(e, &score, a->n, "if (j / VS * VS > $) continue;", last_product(a));
     declare_products(a, &score, "sum");
     emit_product(a, &score, "sum", "q", "kv", "BN");
@@ -431,9 +431,9 @@ static void emit_scores(const Attend *a, Block *b) {
 // Makes weights of a tile's scores, relative to the largest of the row so far:
 // `most`, the paper's m.  `total`, its l, is the thread's part of the sum of
 // the weights; `rescale` is for earlier tiles.
-static void emit_softmax(const Attend *a, Block *b) {
+static void emit_softmax(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block row = {NULL, NULL}, draw = {NULL, NULL};
+    Stmts row = {NULL, NULL}, draw = {NULL, NULL};
     const Expr *i = x_name(e->a, "i");
     emit_kept(a, &draw, "VS", i, "c");
     CODE(e, &row, a->n,
@@ -472,9 +472,9 @@ static void emit_softmax(const Attend *a, Block *b) {
 }
 
 // The results of a tile, and the logarithms of its rows.
-static void emit_forward_stores(const Attend *a, Block *b) {
+static void emit_forward_stores(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block row = {NULL, NULL};
+    Stmts row = {NULL, NULL};
     CODE(e, &row, NO_NODE,
          "const float all = row_sum(total[m], RT, factor);"
          "if (row_thread == 0) factor[i] = 1.0f / all;");
@@ -493,7 +493,7 @@ static void emit_forward_stores(const Attend *a, Block *b) {
 }
 
 // One tile of keys and values, from j0 on.
-static void emit_forward_tile(const Attend *a, Block *b) {
+static void emit_forward_tile(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
     CODE(e, b, NO_NODE, "BARRIER();");
@@ -514,10 +514,10 @@ static void emit_forward_tile(const Attend *a, Block *b) {
 }
 
 // A tile of queries of a head; b declares n, h and i0.
-static void emit_forward(const Attend *a, Block *b) {
+static void emit_forward(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
-    Block keys = {NULL, NULL};
+    Stmts keys = {NULL, NULL};
     emit_tile(a, b,
               (Tile){qkv, "q", "BM", "i0", query_channel(a), false, true});
     declare_rows(a, b, "BM");
@@ -539,10 +539,10 @@ static void emit_forward(const Attend *a, Block *b) {
 
 // Reads the logarithms of a tile's rows, and computes the dot products of their
 // result and its gradient, the paper's D.
-static void emit_deltas(const Attend *a, Block *b, const char *rows) {
+static void emit_deltas(const Attend *a, Stmts *b, const char *rows) {
     Emit *e = a->e;
     const NodeId *arg = e->g->node[a->n].arg;
-    Block row = {NULL, NULL};
+    Stmts row = {NULL, NULL};
     Scope *s = block_open(e, a->kernel, x_name(e->a, "LW"));
     const Expr *x =
         value_at(e, s, arg[1], channels_at(a, arg[1], query_channel(a)));
@@ -560,7 +560,7 @@ static void emit_deltas(const Attend *a, Block *b, const char *rows) {
          "    lse[i] = get_f32($ + (size_t)(n * HEADS + h) * T + at);"
          "}",
          scope_close(e, s), pointer_name(e, arg[3]));
-    Block loop = {NULL, NULL};
+    Stmts loop = {NULL, NULL};
     declare_rows(a, &loop, rows);
     emit_row_loop(a, &loop, &row);
     CODE(e, b, NO_NODE, "{ ~ }", &loop);
@@ -568,7 +568,7 @@ static void emit_deltas(const Attend *a, Block *b, const char *rows) {
 
 // Replaces scores by weights in `sum`, and gradients of weights by gradients of
 // scores in `slope`.
-static void emit_slopes(const Attend *a, Block *b) {
+static void emit_slopes(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     const Expr *delta = EXPR(e, "delta[i + r]");
     CODE(e, b, NO_NODE, "const int last = i0 + i + r < T ? $ : -1;",
@@ -589,10 +589,10 @@ static void emit_slopes(const Attend *a, Block *b) {
 // Computes the gradients of a tile's scores in `ds`, and, if `weighs`, its
 // weights in `s`, from products of queries and keys and of gradients and
 // values.
-static void emit_weights(const Attend *a, Block *b, const char *rows,
+static void emit_weights(const Attend *a, Stmts *b, const char *rows,
                          const char *columns, bool weighs) {
     Emit *e = a->e;
-    Block body = {NULL, NULL}, some = body, row = body;
+    Stmts body = {NULL, NULL}, some = body, row = body;
     const Expr *width = x_name(e->a, columns);
     emit_product(a, &some, "sum", "q", "keys", columns);
     emit_product(a, &some, "slope", "g", "values", columns);
@@ -615,7 +615,7 @@ static void emit_weights(const Attend *a, Block *b, const char *rows,
 
 // Tiles of queries and of their gradients, and of keys and values, in two
 // passes.
-static void declare_tiles(const Attend *a, Block *b, const char *queries,
+static void declare_tiles(const Attend *a, Stmts *b, const char *queries,
                           const char *keys) {
     Emit *e = a->e;
     const Expr *m = x_name(e->a, queries), *n = x_name(e->a, keys);
@@ -629,14 +629,14 @@ static void declare_tiles(const Attend *a, Block *b, const char *queries,
 
 // Reads a tile of queries, times the scale of scores, and one of the gradients
 // of their results.
-static void emit_query_tiles(const Attend *a, Block *b, const char *rows) {
+static void emit_query_tiles(const Attend *a, Stmts *b, const char *rows) {
     const NodeId *arg = a->e->g->node[a->n].arg;
     const Expr *first = query_channel(a);
     emit_tile(a, b, (Tile){arg[0], "q", rows, "i0", first, false, true});
     emit_tile(a, b, (Tile){arg[2], "g", rows, "i0", first, false, false});
 }
 
-static void emit_key_tiles(const Attend *a, Block *b, const char *rows) {
+static void emit_key_tiles(const Attend *a, Stmts *b, const char *rows) {
     NodeId qkv = a->e->g->node[a->n].arg[0];
     emit_tile(a, b,
               (Tile){qkv, "keys", rows, "j0", key_channel(a), true, false});
@@ -645,10 +645,10 @@ static void emit_key_tiles(const Attend *a, Block *b, const char *rows) {
 }
 
 // The gradient of a tile of queries of a head.
-static void emit_queries(const Attend *a, Block *b) {
+static void emit_queries(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
-    Block keys = {NULL, NULL};
+    Stmts keys = {NULL, NULL};
     const Expr *scale = x_constant(e->a, a->s.scale);
     declare_tiles(a, b, "BM", "BN");
     emit_query_tiles(a, b, "BM");
@@ -673,9 +673,9 @@ static void emit_queries(const Attend *a, Block *b) {
 }
 
 // Adds to the gradient of all queries, in shared memory, in one pass.
-static void emit_add_queries(const Attend *a, Block *b) {
+static void emit_add_queries(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block add = {NULL, NULL};
+    Stmts add = {NULL, NULL};
     emit_add(a, &add, EXPR(e, "dq[(i0 + i + r) * LQ + c + k]"), NULL,
              keys_of(a, "BM"), EXPR(e, "ds[(i + r) * (BM + PAD) + j + u]"),
              "key_rows");
@@ -689,7 +689,7 @@ static void emit_add_queries(const Attend *a, Block *b) {
 
 // The gradients of a tile of keys and values from j0 on, of one tile of
 // queries of head h from i0 on.
-static void emit_of_queries(const Attend *a, Block *b) {
+static void emit_of_queries(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     if (a->tiles.one_pass)
         CODE(e, b, NO_NODE,
@@ -714,10 +714,10 @@ static void emit_of_queries(const Attend *a, Block *b) {
 
 // The gradients of a tile of keys and values: sums over the queries of the
 // heads that share them.
-static void emit_keys(const Attend *a, Block *b) {
+static void emit_keys(const Attend *a, Stmts *b) {
     Emit *e = a->e;
     NodeId qkv = e->g->node[a->n].arg[0];
-    Block queries = {NULL, NULL};
+    Stmts queries = {NULL, NULL};
     if (!a->tiles.one_pass)
         declare_tiles(a, b, "BN", "BM");
     emit_key_tiles(a, b, "BM");
@@ -738,9 +738,9 @@ static void emit_keys(const Attend *a, Block *b) {
 
 // All gradients of a head of keys and values, and of the heads of queries that
 // share it.
-static void emit_head(const Attend *a, Block *b) {
+static void emit_head(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block deltas = {NULL, NULL}, keys = deltas, rows = deltas;
+    Stmts deltas = {NULL, NULL}, keys = deltas, rows = deltas;
     CODE(e, &deltas, NO_NODE,
          "float *const lse = all_lse + (h - from) * QUERIES + i0;"
          "float *const delta = all_delta + (h - from) * QUERIES + i0;");
@@ -768,7 +768,7 @@ static void emit_head(const Attend *a, Block *b) {
 
 // An array that the threads of a block share.  Behind a pointer: gcc 12 keeps
 // the sums of a product in registers only if it reads no local array.
-static void declare_shared(const Attend *a, Block *b, const char *name,
+static void declare_shared(const Attend *a, Stmts *b, const char *name,
                            const char *size) {
     Emit *e = a->e;
     const Expr *array = x_name(e->a, arena_format(e->a, "%s_array", name));
@@ -778,9 +778,9 @@ static void declare_shared(const Attend *a, Block *b, const char *name,
          array, array);
 }
 
-static void emit_forward_kernel(const Attend *a, Block *b) {
+static void emit_forward_kernel(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block tile = {NULL, NULL};
+    Stmts tile = {NULL, NULL};
     emit_forward(a, &tile);
     declare_shared(a, b, "q", "BM * LQ");
     declare_shared(a, b, "kv", "BN * LQ");
@@ -797,9 +797,9 @@ static void emit_forward_kernel(const Attend *a, Block *b) {
          number(a, a->s.samples), &tile);
 }
 
-static void emit_one_pass_kernel(const Attend *a, Block *b) {
+static void emit_one_pass_kernel(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block body = {NULL, NULL};
+    Stmts body = {NULL, NULL};
     emit_head(a, &body);
     declare_shared(a, b, "q", "BN * LQ");
     declare_shared(a, b, "g", "BN * LQ");
@@ -822,9 +822,9 @@ static void emit_one_pass_kernel(const Attend *a, Block *b) {
 }
 
 // Tiles of queries come first, then tiles of keys and values.
-static void emit_two_pass_kernel(const Attend *a, Block *b) {
+static void emit_two_pass_kernel(const Attend *a, Stmts *b) {
     Emit *e = a->e;
-    Block queries = {NULL, NULL}, keys = {NULL, NULL};
+    Stmts queries = {NULL, NULL}, keys = {NULL, NULL};
     emit_queries(a, &queries);
     emit_keys(a, &keys);
     declare_shared(a, b, "tiles", "2 * (BM + BN) * LQ");
@@ -866,7 +866,7 @@ static NodeId find_stored(const Emit *e, Op op) {
     return NO_NODE;
 }
 
-void emit_attention(Emit *e, Block *b) {
+void emit_attention(Emit *e, Stmts *b) {
     NodeId n = group_first(e->g, e->group, ATTENDS);
     const Node *d = &e->g->node[n];
     bool backward = d->op == OP_attention_grad;
@@ -885,13 +885,13 @@ void emit_attention(Emit *e, Block *b) {
     e->min_blocks = 2;
     a.tiles = attention_tiles(&a.s, backward);
     emit_sizes(&a, b);
-    Block body = {NULL, NULL};
+    Stmts body = {NULL, NULL};
     if (a.tiles.one_pass)
         emit_one_pass_kernel(&a, &body);
     else if (backward)
         emit_two_pass_kernel(&a, &body);
     else
         emit_forward_kernel(&a, &body);
-    block_append(b, scope_close(e, a.kernel));
-    block_append(b, &body);
+    stmts_append(b, scope_close(e, a.kernel));
+    stmts_append(b, &body);
 }

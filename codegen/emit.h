@@ -42,7 +42,7 @@ typedef struct Scope {
     struct Scope *outer;
     ScopeKind kind;
     const Expr *width; // lanes of its loop; NULL: no loop
-    Block before, lanes, after;
+    Stmts before, lanes, after;
 } Scope;
 
 // How a value is held: in a variable or as an expression, in an array with an
@@ -95,7 +95,7 @@ typedef struct {
     int grid[NUM_PLANS]; // blocks: an emitter may take fewer than the group's
     int min_blocks; // see Tree; above 1 if the registers of so many blocks hold
                     // a thread's vectors
-    Block tables;   // constants the kernel reads
+    Stmts tables;   // constants the kernel reads
     NodeId *tabled; // nodes of the graph with a table
     int num_tabled;
     int tabled_numbers;    // tables in constant memory
@@ -161,7 +161,7 @@ void emit_init(Emit *e, const Graph *g, const Graph *gpu, Arena *a,
 Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width);
 
 // The statements of s in order: before, the lane loop, after.
-const Block *scope_close(Emit *e, Scope *s);
+const Stmts *scope_close(Emit *e, Scope *s);
 
 // An expression for the value of node n at p.  It is valid in the lane loop of
 // s or, for a value without lanes, in its statements.
@@ -253,7 +253,7 @@ long long workspace_offset(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or for
 // one element, and the statements that add a value.
-void sums_declare(Emit *e, Block *b, bool over_all, const Expr *lanes);
+void sums_declare(Emit *e, Stmts *b, bool over_all, const Expr *lanes);
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
 // Whether n is a column reduction; and whether one as a variance.
@@ -268,13 +268,13 @@ const Expr *pivot_index(const Emit *e, NodeId n);
 // the results in the block's part of the workspace.  `columns` is the call for
 // column reductions: %s, $ and %s are the verb, the place and the accumulator.
 // NULL leaves them out, and !totals full reductions.
-void sums_store(const Emit *e, Block *b, const char *columns, bool totals);
+void sums_store(const Emit *e, Stmts *b, const char *columns, bool totals);
 
 // Counts a block whose sums several last blocks will add.
-void sums_begin(Emit *e, Block *b);
+void sums_begin(Emit *e, Stmts *b);
 
 // Writes the end of a kernel: the last blocks add all partial sums.
-void sums_finish(Emit *e, Block *b);
+void sums_finish(Emit *e, Stmts *b);
 
 // ---- occupancy.c ----
 
@@ -311,7 +311,7 @@ void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number);
 
 // ---- the emitters: each writes the body of one kind of kernel ----
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
-    void emit_##emit(Emit *e, Block *b);
+    void emit_##emit(Emit *e, Stmts *b);
 #include "passes/plan/kernel_kinds.def"
 #undef KERNEL_KIND
 
@@ -335,21 +335,21 @@ const char *column_type(Type space);
 
 // Declares ROWS, C and the constants of `more`, in braces.  spec: on the host
 // only the number of vectors follows from C.
-void emit_space(Emit *e, Block *b, Type space, bool spec, const char *more);
+void emit_space(Emit *e, Stmts *b, Type space, bool spec, const char *more);
 
 // Whether a block has a tile of the columns: `first` and on, TILE_COLUMNS of
 // them.
 bool has_tiles(const Emit *e);
 
 // Declares the block's rows, lo .. hi-1, and with tiles its first column.
-void emit_block_range(Emit *e, Block *b, Type space);
+void emit_block_range(Emit *e, Stmts *b, Type space);
 
 // The iteration space in groups of columns, and the threads side by side: TILE
 // or THREADS_ALONG_ROW.
-void emit_tiles(Emit *e, Block *b, Type space, const char *tile);
+void emit_tiles(Emit *e, Stmts *b, Type space, const char *tile);
 
 // Declares the row indices that body mentions; i is the row number.
-void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);
+void emit_row_indices(Emit *e, Stmts *b, Type space, const Stmts *body);
 
 // The index expression of the row and column indices themselves.
 Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes);

@@ -36,7 +36,7 @@ const char *column_type(Type space) {
     return space_columns(&space) > INT32_MAX - MAX_STEP ? "long long" : "int";
 }
 
-void emit_space(Emit *e, Block *b, Type space, bool spec, const char *more) {
+void emit_space(Emit *e, Stmts *b, Type space, bool spec, const char *more) {
     enum { WHOLE = 64 }; // columns that are whole vectors, at any width
     int64_t columns = space_columns(&space);
     const char *own = spec && columns % WHOLE == 0 ? "spec " : "";
@@ -58,7 +58,7 @@ bool has_tiles(const Emit *e) {
     return e->group->division.tiles > 1;
 }
 
-void emit_block_range(Emit *e, Block *b, Type space) {
+void emit_block_range(Emit *e, Stmts *b, Type space) {
     if (has_tiles(e))
         CODE(e, b, NO_NODE,
              "const int chunk = block / COLUMN_TILES,"
@@ -73,14 +73,14 @@ void emit_block_range(Emit *e, Block *b, Type space) {
 }
 
 // The indices of axes up to `last` for row number `row`.
-static void emit_indices_of(Emit *e, Block *b, Type space, int last,
-                            const char *row, const Block *body) {
+static void emit_indices_of(Emit *e, Stmts *b, Type space, int last,
+                            const char *row, const Stmts *body) {
     int64_t stride = 1;
     if (space.rank < 3)
         return;
     for (int i = last; i >= 0; i--) {
         const Expr *name = x_name(e->a, axis_name[i]), *x = x_name(e->a, row);
-        if (space.dim[i] != 1 && block_mentions(body, name)) {
+        if (space.dim[i] != 1 && stmts_mentions(body, name)) {
             if (stride != 1)
                 x = EXPR(e, "$ / $", x, x_number(e->a, stride));
             if (i > 0)
@@ -91,7 +91,7 @@ static void emit_indices_of(Emit *e, Block *b, Type space, int last,
     }
 }
 
-void emit_row_indices(Emit *e, Block *b, Type space, const Block *body) {
+void emit_row_indices(Emit *e, Stmts *b, Type space, const Stmts *body) {
     emit_indices_of(e, b, space, space.rank - 2, "i", body);
 }
 
@@ -167,7 +167,7 @@ static const char *tile_constants(const Emit *e, Type space) {
                : ", spec CG = C / VW";
 }
 
-void emit_tiles(Emit *e, Block *b, Type space, const char *tile) {
+void emit_tiles(Emit *e, Stmts *b, Type space, const char *tile) {
     emit_space(e, b, space, !has_tiles(e),
                arena_format(e->a, ", VW = %s%s",
                             expr_print(e->a, lanes_of(e, space), NULL),
@@ -183,7 +183,7 @@ static bool is_column_pivot(const Emit *e, NodeId n) {
 }
 
 // The block's part of the workspace, and shared memory for reductions.
-static void emit_sums(Emit *e, Block *b) {
+static void emit_sums(Emit *e, Stmts *b) {
     if (!has_sums(e))
         return;
     CODE(e, b, NO_NODE, "enum { spec WIDTH = $ };",
@@ -253,7 +253,7 @@ static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
 
 // The pivots of columns.  Three threads of a block in each column compute a
 // sample each, and all of them read the samples.
-static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
+static void emit_pivot_of_columns(Emit *e, Scope *kernel, Stmts *b, Type space,
                                   NodeId n) {
     Index p;
     if (b->first != NULL) // others have read `samples`
@@ -282,7 +282,7 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
              pivot_index(e, n));
 }
 
-static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Block *b,
+static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Stmts *b,
                         Type space) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (is_column_pivot(e, n))
@@ -336,16 +336,16 @@ static bool has_pairs(const Emit *e) {
 // The work for each group of columns, with all threads before, and in each of
 // its rows.
 typedef struct {
-    const Block *pivots, *columns, *rows;
+    const Stmts *pivots, *columns, *rows;
     bool pairs;
 } Walk;
 
 // The loop over the rows of the block, or over its pairs of rows.
-static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
+static void emit_loop(Emit *e, Stmts *b, Type space, const Walk *w) {
     const char *i = w->pairs ? "pair" : "i";
     int last = space.rank - 2;
     const Expr *axis = x_name(e->a, w->pairs ? axis_name[last] : "");
-    Block rows = {NULL, NULL};
+    Stmts rows = {NULL, NULL};
     if (w->pairs)
         emit_indices_of(e, &rows, space, last - 1, i, w->rows);
     else
@@ -355,7 +355,7 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
              "UNROLLED($, 2) { const int i = 2 * pair + $; ~ }", axis, axis,
              w->rows);
     else
-        block_append(&rows, w->rows);
+        stmts_append(&rows, w->rows);
     CODE(e, b, NO_NODE,
          arena_format(e->a, "for (%s %s = lo + ty; %s < hi; %s += TY) { ~ }",
                       row_type(space), i, i, i),
@@ -364,14 +364,14 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
 
 // The loop over groups of columns.  All threads of a block take equally many
 // iterations if sums follow.
-static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
+static void emit_walk(Emit *e, Stmts *b, Type space, const Walk *w) {
     const char *type = column_type(space);
     const char *column =
         has_tiles(e) ? ", c = nonnegative(first + g * VW)" : ", c = g * VW";
     const Expr *c = x_name(e->a, "c");
-    bool used = block_mentions(w->pivots, c) || block_mentions(w->columns, c) ||
-                block_mentions(w->rows, c);
-    Block columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
+    bool used = stmts_mentions(w->pivots, c) || stmts_mentions(w->columns, c) ||
+                stmts_mentions(w->rows, c);
+    Stmts columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
     emit_loop(e, &columns, space, w);
     if (!has_sums(e)) {
         CODE(e, b, NO_NODE,
@@ -381,7 +381,7 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
         return;
     }
     sums_declare(e, &arrays, false, e->vw);
-    block_append(&arrays, w->pivots);
+    stmts_append(&arrays, w->pivots);
     sums_store(e, &out,
                has_tiles(e)
                    ? "columns_%s(part + (size_t)chunk * WIDTH + first + $ +"
@@ -399,7 +399,7 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
          &arrays, &columns, &out);
 }
 
-void emit_grid(Emit *e, Block *b) {
+void emit_grid(Emit *e, Stmts *b) {
     Type space = *e->group->iteration_space;
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
@@ -421,7 +421,7 @@ void emit_grid(Emit *e, Block *b) {
     Scope *row = scope_new(e, column, IN_LOOP, e->vw);
     sums_begin(e, b);
     sums_declare(e, &kernel->before, true, e->vw);
-    Block pivots = {NULL, NULL};
+    Stmts pivots = {NULL, NULL};
     emit_pivots(e, kernel, column, &pivots, space);
     emit_row(e, row, space_index(e, space, x_name(e->a, "c"), e->vw));
 
@@ -429,7 +429,7 @@ void emit_grid(Emit *e, Block *b) {
               .columns = scope_close(e, column),
               .rows = scope_close(e, row),
               .pairs = pairs};
-    block_append(b, scope_close(e, kernel));
+    stmts_append(b, scope_close(e, kernel));
     emit_walk(e, b, space, &w);
     sums_store(e, b, NULL, true);
     sums_finish(e, b);

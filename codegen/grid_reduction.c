@@ -86,7 +86,7 @@ static const char *sum_name(const Emit *e, NodeId n, int i) {
 }
 
 // Declares one sum, or an array of sums, with an initial value.
-static void declare(Emit *e, Block *b, NodeId n, const char *name,
+static void declare(Emit *e, Stmts *b, NodeId n, const char *name,
                     const Expr *lanes, const char *first) {
     if (lanes == NULL)
         CODE(e, b, n, arena_format(e->a, "float %s = %s;", name, first));
@@ -97,7 +97,7 @@ static void declare(Emit *e, Block *b, NodeId n, const char *name,
              lanes, lanes);
 }
 
-void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
+void sums_declare(Emit *e, Stmts *b, bool all, const Expr *lanes) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n) || over_all(e, n) != all)
             continue;
@@ -110,7 +110,7 @@ void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
 
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     bool lanes = p.lanes != NULL;
-    Block *b = lanes ? &s->lanes : &s->before;
+    Stmts *b = lanes ? &s->lanes : &s->before;
     NodeId sum = sum_with(e, n);
     if (variance_with(e, n) != NO_NODE)
         return;
@@ -135,7 +135,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     }
 }
 
-void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
+void sums_store(const Emit *e, Stmts *b, const char *columns, bool totals) {
     static const char *const total =
         "total_%s(part + (size_t)block * WIDTH + $, %s, VW, shared, NT);";
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -275,10 +275,10 @@ static const Expr *result_of(Emit *e, const Run *r, NodeId n, int sum) {
 }
 
 // Stores the result of n, whose columns begin with that of number `from`.
-static void store_result(Emit *e, Block *b, const Run *r, NodeId n, int sum,
+static void store_result(Emit *e, Stmts *b, const Run *r, NodeId n, int sum,
                          int64_t from) {
     int64_t count = type_count(e->g->node[n].type);
-    Block own = {NULL, NULL};
+    Stmts own = {NULL, NULL};
     const Expr *c = x_name(e->a, "c");
     if (from > 0)
         c = EXPR(e, "(c - $)", x_size(e->a, from));
@@ -289,7 +289,7 @@ static void store_result(Emit *e, Block *b, const Run *r, NodeId n, int sum,
                       access_suffix(e->g->node[n].type->dtype)),
          pointer_name(e, n), c, result_of(e, r, n, sum));
     if (!r->whole || count == r->count)
-        block_append(b, &own);
+        stmts_append(b, &own);
     else if (from == 0)
         CODE(e, b, n, "if (c < $) { ~ }", x_size(e->a, count), &own);
     else if (from + count == r->count)
@@ -299,7 +299,7 @@ static void store_result(Emit *e, Block *b, const Run *r, NodeId n, int sum,
              x_size(e->a, from + count), &own);
 }
 
-static void store_results(Emit *e, Block *b, const Run *r) {
+static void store_results(Emit *e, Stmts *b, const Run *r) {
     int sum = 0;
     int64_t from = 0;
     for (NodeId n = r->first; n <= r->last; n++) {
@@ -315,7 +315,7 @@ static void store_results(Emit *e, Block *b, const Run *r) {
 }
 
 // All blocks have the same pivots: the last one reads its own.
-static void read_pivot(Emit *e, Block *b, const Run *r) {
+static void read_pivot(Emit *e, Stmts *b, const Run *r) {
     const Expr *pivot = pivot_index(e, r->last);
     if (pivot != NULL)
         CODE(e, b, r->last,
@@ -342,8 +342,8 @@ static const Expr *run_width(const Emit *e, const Run *r) {
 // The turns of a run's columns: `load` has the sums s of columns c and, if a
 // thread has several, every so many from there on; `store` is the work for
 // column c.
-static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
-                       const Block *store) {
+static void emit_turns(Emit *e, Stmts *b, const Run *r, const Stmts *load,
+                       const Stmts *store) {
     const Expr *count = run_columns(e, r), *tx = run_width(e, r);
     const Expr *per =
         EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU_ONLY, r->per));
@@ -371,8 +371,8 @@ static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
 }
 
 // Adds a run's partial results.
-static void finish_run(Emit *e, Block *b, const Run *r) {
-    Block results = {NULL, NULL}, load = results;
+static void finish_run(Emit *e, Stmts *b, const Run *r) {
+    Stmts results = {NULL, NULL}, load = results;
     const Expr *count = run_columns(e, r), *tx = run_width(e, r);
     const Expr *all = x_size(e->a, r->count);
     const Expr *number =
@@ -397,7 +397,7 @@ static void finish_run(Emit *e, Block *b, const Run *r) {
     emit_turns(e, b, r, &load, &results);
 }
 
-static void finish_runs(Emit *e, Block *b) {
+static void finish_runs(Emit *e, Stmts *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
@@ -411,13 +411,13 @@ static bool sums(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n);
 }
 
-void sums_begin(Emit *e, Block *b) {
+void sums_begin(Emit *e, Stmts *b) {
     if (shares(e))
         CODE(e, b, NO_NODE, "block_begins(counter);");
 }
 
-void sums_finish(Emit *e, Block *b) {
-    Block last = {NULL, NULL};
+void sums_finish(Emit *e, Stmts *b) {
+    Stmts last = {NULL, NULL};
     if (!group_any(e, sums))
         return;
     finish_runs(e, &last);

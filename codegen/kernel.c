@@ -92,14 +92,14 @@ static const char *comment_of(Emit *e, const Group *gpu, const char *name) {
 
 // ---- a kernel's tree ----
 
-static void build_body(Emit *e, Block *body) {
-    static void (*const emit[])(Emit *e, Block *b) = {
+static void build_body(Emit *e, Stmts *body) {
+    static void (*const emit[])(Emit * e, Stmts * b) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     emit_##emit,
 #include "passes/plan/kernel_kinds.def"
 #undef KERNEL_KIND
     };
-    *body = e->tables = (Block){NULL, NULL};
+    *body = e->tables = (Stmts){NULL, NULL};
     emit[e->group->kind](e, body);
 }
 
@@ -117,7 +117,7 @@ static void build_widest(const GraphPlan *host, const GraphPlan *gpu, Emit *e,
         e->narrow = narrow && step == group->columns;
         build_body(e, &k->tree->body);
         names_clear(e);
-        next = block_width(own, &k->tree->body, e->step);
+        next = stmts_width(own, &k->tree->body, e->step);
     } while (!group_is_multi_tensor(group->kind) && next < step);
 }
 
@@ -133,11 +133,11 @@ static int build_tree(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
     *k->tree = (Tree){.arena = own, .name = k->name};
     build_widest(host, gpu, e, k, names, narrow);
     find_parameters(e, a, k);
-    block_fma(own, &k->tree->body, exact);
-    block_hoist(own, &k->tree->body);
+    stmts_fma(own, &k->tree->body, exact);
+    stmts_hoist(own, &k->tree->body);
     bool few =
-        k->group->kind == GROUP_GRID && block_interchange(own, &k->tree->body);
-    block_dce(own, &k->tree->body);
+        k->group->kind == GROUP_GRID && stmts_interchange(own, &k->tree->body);
+    stmts_dce(own, &k->tree->body);
     k->tree->tables = e->tables;
     memcpy(k->grid, e->grid, sizeof e->grid);
     k->tree->phased = k->group->phases > 1;
@@ -178,7 +178,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *gpu, int i,
     }
     Arena *own = k->tree->arena;
     if (k->group->kind == GROUP_GRID)
-        block_promote(own, &k->tree->body);
+        stmts_promote(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
     tree_wait(own, k->tree);
     k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], gpu->graph->act);
@@ -250,7 +250,7 @@ void kernel_print(Arena *a, Kernel *k) {
     Text t = text_new(tree->arena);
     text_add(&t, "%s", k->heading);
     k->comment = t.length;
-    block_print(&t, &tree->tables, k->name);
+    stmts_print(&t, &tree->tables, k->name);
     t.indent = 1;
     k->code = k->entry = t.length;
     text_add(&t, "%s(%d", tree->phased ? "PHASED" : "KERNEL", BLOCK_THREADS);
@@ -260,7 +260,7 @@ void kernel_print(Arena *a, Kernel *k) {
     print_arguments(&t, k, "RESTRICT ");
     text_add(&t, ")\n{\n    DECLARE_BLOCK;\n");
     k->body = t.length;
-    block_print(&t, &tree->body, k->name);
+    stmts_print(&t, &tree->body, k->name);
     text_add(&t, "}\n");
     k->text = arena_string(a, text_string(&t), t.length);
     kernel_free(k);

@@ -378,10 +378,10 @@ static void take_tensors(Emit *e, Entry *to) {
 }
 
 // The loop over the elements of a chunk, with the statements before and after.
-static Block loop_of(Emit *e, Scope *entry, Scope *s, bool single,
+static Stmts loop_of(Emit *e, Scope *entry, Scope *s, bool single,
                      int64_t elements) {
     enum { FEW = 3 * 1024 }; // elements, of which a GPU's block has three turns
-    Block b = entry->before, turn = *scope_close(e, s);
+    Stmts b = entry->before, turn = *scope_close(e, s);
     const char *text =
         single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
         : elements > FEW && pair_turns(e->a, &turn)
@@ -390,7 +390,7 @@ static Block loop_of(Emit *e, Scope *entry, Scope *s, bool single,
             : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
               "{ ~ }";
     CODE(e, &b, NO_NODE, text, &turn);
-    block_append(&b, &entry->after);
+    stmts_append(&b, &entry->after);
     return b;
 }
 
@@ -498,7 +498,7 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
     return all;
 }
 
-void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase) {
+void multi_tensor_finite(Emit *e, Scope *kernel, Stmts *after, int phase) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (e->g->node[n].op != OP_all_finite ||
             e->group->node_phase[n - e->group->first] != phase ||

@@ -9,7 +9,7 @@ enum { MAX_LANES = 64 }; // on any device
 typedef struct {
     NodeId root; // smallest of its nodes
     int64_t elements;
-    Block body;     // of its case, with X_ENTRY for differing numbers
+    Stmts body;     // of its case, with X_ENTRY for differing numbers
     int kind;       // entries of a kind share a case
     NodeId *tensor; // by local number
     int num_tensors;
@@ -36,7 +36,7 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 
 // Declares the sums of the phase's tests for infinities and NaN in `kernel`,
 // and stores them after the loop over chunks.
-void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase);
+void multi_tensor_finite(Emit *e, Scope *kernel, Stmts *after, int phase);
 
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
@@ -45,7 +45,7 @@ bool is_pointer(const Emit *e, NodeId n);
 
 // Makes two turns of a loop over elements i < hi a pair, if they are
 // assignments of vectors.
-bool pair_turns(Arena *a, Block *turn);
+bool pair_turns(Arena *a, Stmts *turn);
 
 // ---- multi_tensor_slice.c ----
 
@@ -60,7 +60,7 @@ const Expr *slice_offset(Emit *e, Scope *s, Type inner, Type outer,
 // ---- multi_tensor_table.c ----
 
 // Writes the loop over chunks with its switch, and the tables for it.
-void multi_tensor_loop(Emit *e, Block *b, const Entries *entries);
+void multi_tensor_loop(Emit *e, Stmts *b, const Entries *entries);
 
 // The offset of a tensor in the arena of the running device.
 const Expr *planned_offset(const Emit *e, NodeId n);

@@ -39,7 +39,7 @@ static bool is_vector(const Stmt *s) {
     return s->kind == S_DECLARE && s->value == NULL && is_width(s->dim[0]);
 }
 
-static bool declares_vector(const Block *turn, const Expr *name) {
+static bool declares_vector(const Stmts *turn, const Expr *name) {
     for (const Stmt *s = turn->first; s != NULL; s = s->next)
         if (is_vector(s) && expr_equal(s->name, name))
             return true;
@@ -47,7 +47,7 @@ static bool declares_vector(const Block *turn, const Expr *name) {
 }
 
 // Whether a loop over lanes sets vectors of its turn only.
-static bool is_lane_loop(const Block *turn, const Stmt *s) {
+static bool is_lane_loop(const Stmts *turn, const Stmt *s) {
     if (s->kind != S_REPEAT || strcmp(s->value->name, "LANES_DO") != 0 ||
         !is_width(s->value->arg[1]))
         return false;
@@ -61,7 +61,7 @@ static bool is_lane_loop(const Block *turn, const Stmt *s) {
 
 // Whether two turns can be a pair: the first one's stores do not change what
 // the second one loads, and that one may be the first one again.
-static bool has_pairs(Arena *a, const Block *turn) {
+static bool has_pairs(Arena *a, const Stmts *turn) {
     const Expr *element = x_name(a, "i");
     bool stores = false;
     for (const Stmt *s = turn->first; s != NULL; s = s->next) {
@@ -71,7 +71,7 @@ static bool has_pairs(Arena *a, const Block *turn) {
         stores |= at == 0;
         if (at < 0 && !(s->kind == S_DECLARE || is_lane_loop(turn, s)))
             return false;
-        if (at < 0 && block_mentions(&(Block){&alone, &alone}, element))
+        if (at < 0 && stmts_mentions(&(Stmts){&alone, &alone}, element))
             return false;
         if (at == 1 && stores)
             return false;
@@ -80,7 +80,7 @@ static bool has_pairs(Arena *a, const Block *turn) {
 }
 
 // The access of a turn whose first lane is `lane` and first element `element`.
-static void access_add(Arena *a, Block *b, const Stmt *s, const Expr *lane,
+static void access_add(Arena *a, Stmts *b, const Stmt *s, const Expr *lane,
                        const char *element) {
     int at = address_of(s);
     Stmt *copy = arena_alloc(a, sizeof *copy);
@@ -93,11 +93,11 @@ static void access_add(Arena *a, Block *b, const Stmt *s, const Expr *lane,
     *copy = *s;
     copy->value = x;
     copy->next = NULL;
-    block_add(b, copy);
+    stmts_add(b, copy);
 }
 
-bool pair_turns(Arena *a, Block *turn) {
-    Block pair = {NULL, NULL};
+bool pair_turns(Arena *a, Stmts *turn) {
+    Stmts pair = {NULL, NULL};
     const Expr *lanes = expr(a, "2 * VW"), *width = x_name(a, "VW");
     if (!has_pairs(a, turn))
         return false;
@@ -115,7 +115,7 @@ bool pair_turns(Arena *a, Block *turn) {
             s->dim[0] = lanes;
         if (s->kind == S_REPEAT)
             s->value = expr(a, "LANES_DO(k, $)", lanes);
-        block_add(&pair, s);
+        stmts_add(&pair, s);
     }
     *turn = pair;
     return true;

@@ -18,7 +18,7 @@ typedef struct {
 
 static bool same_body(const Emit *e, NodeId terms, const Entry *a,
                       const Entry *b) {
-    if (!block_equal(&a->body, &b->body) || a->num_tensors != b->num_tensors)
+    if (!stmts_equal(&a->body, &b->body) || a->num_tensors != b->num_tensors)
         return false;
     for (int i = 0; i < a->num_tensors; i++)
         if (is_pointer(e, a->tensor[i]) &&
@@ -235,7 +235,7 @@ static const Expr *entry_number(void *context, const Expr *x) {
                 x_number(n->a, before));
 }
 
-static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
+static void emit_entry_pointer(const Emit *e, Stmts *b, NodeId terms, NodeId n,
                                int local, const Expr *index) {
     const char *type = memory_type(e->g->node[n].type->dtype);
     if (is_shard_term(e, terms, n))
@@ -253,25 +253,25 @@ static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
              index);
 }
 
-static void emit_case(const Emit *e, Block *b, NodeId terms, const Kind *kind) {
+static void emit_case(const Emit *e, Stmts *b, NodeId terms, const Kind *kind) {
     const Entry *entry = kind->like;
-    Block body = {NULL, NULL};
+    Stmts body = {NULL, NULL};
     for (int i = 0, at = 0; i < entry->num_tensors; i++)
         if (is_pointer(e, entry->tensor[i]))
             emit_entry_pointer(e, &body, terms, entry->tensor[i], i + 1,
                                x_number(e->a, at++));
-    Block own = block_rewrite(e->a, &entry->body, entry_number,
+    Stmts own = stmts_rewrite(e->a, &entry->body, entry_number,
                               &(Numbering){e->a, kind});
-    block_append(&body, &own);
+    stmts_append(&body, &own);
     CODE(e, b, NO_NODE, "case $: { ~ break; }", x_number(e->a, entry->kind),
          &body);
 }
 
-void multi_tensor_loop(Emit *e, Block *b, const Entries *entries) {
+void multi_tensor_loop(Emit *e, Stmts *b, const Entries *entries) {
     int count;
     NodeId terms = shard_terms(e->g);
     Kind *kind = find_kinds(e, entries, terms, &count);
-    Block cases = {NULL, NULL};
+    Stmts cases = {NULL, NULL};
     emit_rows_of(e, entries, kind);
     emit_firsts(e, entries);
     for (int k = 0; k < count; k++)

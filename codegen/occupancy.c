@@ -36,7 +36,7 @@ typedef struct {
     bool functions; // such as exp, which take longer than the loads
 } Rows;
 
-static Stmt *find_loop(const Block *b) {
+static Stmt *find_loop(const Stmts *b) {
     Stmt *found = NULL;
     for (Stmt *s = b->first; s != NULL && found == NULL; s = s->next)
         found = is_row_loop(s) ? s : find_loop(&s->body);
@@ -49,7 +49,7 @@ static unsigned traits_of(const Emit *e, const Stmt *s) {
                : 0;
 }
 
-static void rows_look(Rows *r, const Block *b) {
+static void rows_look(Rows *r, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         r->scalars |= s->kind == S_DECLARE && is_call(s->value, LOAD);
         r->functions |= (traits_of(r->e, s) & MATH) != 0;
@@ -114,7 +114,7 @@ static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
 
 // The last block's loads of partial sums must fit in the registers, too: three
 // quarters of them at a time.
-static void divide_tail(Arena *a, const Block *b) {
+static void divide_tail(Arena *a, const Stmts *b) {
     enum { ROWS = 2 }; // argument of grid_sum
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_CALL && strcmp(s->value->name, "grid_sum") == 0) {

@@ -38,7 +38,7 @@ static int *find_sweeps(const Emit *e, int *most) {
     return sweep;
 }
 
-static void declare_row(Emit *e, Block *b, NodeId n) {
+static void declare_row(Emit *e, Stmts *b, NodeId n) {
     Op op = e->g->node[n].op;
     bool largest = op == OP_max || op == OP_argmax;
     CODE(e, b, n,
@@ -62,7 +62,7 @@ static const Expr *in_row(const Emit *e, const Expr *x, const Expr *nothing) {
 
 // Adds x, a lane of the row, to the thread's partial result.
 static void add_element(Emit *e, Scope *sweep, NodeId n, const Expr *x) {
-    Block *b = &sweep->lanes;
+    Stmts *b = &sweep->lanes;
     Op op = e->g->node[n].op;
     if (has_margin(e)) {
         bool largest = op == OP_max || op == OP_argmax;
@@ -96,7 +96,7 @@ static void add_element(Emit *e, Scope *sweep, NodeId n, const Expr *x) {
 // Reduces across the threads of the row and binds n to the result.
 static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
-    Block *b = &row->before;
+    Stmts *b = &row->before;
     const Expr *name = value_name(e, "v", n);
     switch (d->op) {
     case OP_max:
@@ -160,7 +160,7 @@ static Scope *sweep_open(Emit *e, Scope *row) {
 
 // A sweep over the columns up to `end`, which is 0 for threads without a row.
 static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
-    const Block *body = scope_close(e, sweep);
+    const Stmts *body = scope_close(e, sweep);
     if (body->first == NULL)
         return;
     if (is_numbered(e))
@@ -322,7 +322,7 @@ static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
     bytes->once = stored > bytes->once ? stored : bytes->once;
     read_more(bytes, bytes_read(e, sweep));
     sweep_close(e, row, sweep, "end");
-    const Block *body = scope_close(e, first);
+    const Stmts *body = scope_close(e, first);
     if (body->first != NULL)
         CODE(e, &row->before, NO_NODE, "if (row_thread == 0 && $) { ~ }",
              EXPR(e, has_row(e)), body);
@@ -364,7 +364,7 @@ static int row_vectors(const Emit *e, RowBytes bytes) {
 }
 
 // The constants of the kernel, and the first row and lanes of its threads.
-static void emit_head(Emit *e, Block *b, Type space, int vectors) {
+static void emit_head(Emit *e, Stmts *b, Type space, int vectors) {
     emit_space(e, b, space, false,
                arena_format(e->a, ", VW = %s",
                             expr_print(e->a, lanes_of(e, space), NULL)));
@@ -401,7 +401,7 @@ static RowBytes emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {
     return bytes;
 }
 
-void emit_rows(Emit *e, Block *b) {
+void emit_rows(Emit *e, Stmts *b) {
     Type space = *e->group->iteration_space;
     int sweeps;
     e->sweep = find_sweeps(e, &sweeps);
@@ -418,9 +418,9 @@ void emit_rows(Emit *e, Block *b) {
     int vectors = row_vectors(e, bytes);
     emit_head(e, b, space, vectors);
     sums_begin(e, b);
-    const Block *rows = scope_close(e, row);
-    block_append(b, scope_close(e, kernel));
-    Block indices = {NULL, NULL};
+    const Stmts *rows = scope_close(e, row);
+    stmts_append(b, scope_close(e, kernel));
+    Stmts indices = {NULL, NULL};
     emit_row_indices(e, &indices, space, rows);
     const char *type = row_type(space);
     CODE(

@@ -14,7 +14,7 @@ static const Expr *table_row(Emit *e, const Expr *table, const char *row) {
     return EXPR(e, "$ + (size_t)$ * C + c", table, x_name(e->a, row));
 }
 
-static void emit_zeros(Emit *e, Block *b, const Expr *table) {
+static void emit_zeros(Emit *e, Stmts *b, const Expr *table) {
     CODE(e, b, NO_NODE,
          "for (int g = tx; g < CG; g += TX) {"
          "    const int c = g * VW;"
@@ -67,7 +67,7 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
 
 // Adds them, each thread to its own rows.  The running sum stays in a register
 // while consecutive positions name one row.
-static void emit_sums(Emit *e, Block *b, NodeId n, const Expr *table) {
+static void emit_sums(Emit *e, Stmts *b, NodeId n, const Expr *table) {
     CODE(e, b, n,
          "UNROLLED(m, PREFETCH) {"
          "    if (at + m >= count) continue;"
@@ -96,7 +96,7 @@ static void emit_columns(Emit *e, Scope *column, NodeId n, const Expr *table) {
          scope_close(e, some), table_row(e, table, "held"));
 }
 
-void emit_scatter(Emit *e, Block *b) {
+void emit_scatter(Emit *e, Stmts *b) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->iteration_space;
     const Expr *table = pointer_name(e, n);
@@ -113,7 +113,7 @@ void emit_scatter(Emit *e, Block *b) {
     Scope *column = scope_new(e, piece, IN_LOOP, e->vw);
     emit_list(e, piece, n);
     emit_columns(e, column, n, table);
-    block_append(b, scope_close(e, kernel));
+    stmts_append(b, scope_close(e, kernel));
     CODE(e, b, NO_NODE,
          "for (int from = 0; from < $; from += INDICES_PER_THREAD * NT) {"
          "    ~"

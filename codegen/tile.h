@@ -44,8 +44,8 @@ typedef struct {
     bool *used;           // which parameters of the kernel it reads
     bool reads_rows, reads_pooled; // it reads tensors of its rows, pooled ones
     bool by_row;          // it reads tensors of its rows and one column
-    Block statements;
-    Block stores; // of the kernel's results, by blocks of the first columns
+    Stmts statements;
+    Stmts stores; // of the kernel's results, by blocks of the first columns
     const Expr *value;   // of the operand's elements
     double instructions; // of the kernel, for each of them
 } TileFusedKernel;
@@ -71,11 +71,11 @@ typedef struct {
     TilePool pool_windows; // of its result
     TileFusedKernel pool_kernel; // whose parameters it has
     const Kernel *epilogue; // whose parameters it has; NULL: none
-    Block statements;       // of the epilogue, from `acc` to the stores
+    Stmts statements;       // of the epilogue, from `acc` to the stores
     double instructions;    // of the epilogue's and the pool's kernel, for each
                             // element of the result
     int slots;              // partial sums of a column; 0: it reduces nothing
-    Block sums;             // of the kernel that adds them
+    Stmts sums;             // of the kernel that adds them
     int values;             // variables that statements declare
     const char *heading;    // comment
 } TileSchedule;
@@ -149,7 +149,7 @@ typedef struct TileValues {
     // The value of an operation that is not pointwise; it returns NULL for
     // another.  NULL: there is none.
     const Expr *(*compute)(struct TileValues *v, NodeId n);
-    Block *to;          // which statements are added to
+    Stmts *to;          // which statements are added to
     const Expr **value; // of each node that has one
     TileColumns *columns; // of each slot of a sum; NULL: none is reduced
 } TileValues;

@@ -123,7 +123,7 @@ static const Expr *load_value(TileValues *v, NodeId n) {
 }
 
 static TileValues values_of(const TileAttention *t, const char *name,
-                            Block *to) {
+                            Stmts *to) {
     TileValues v = tile_values(NULL, t->l, t->kernel, t->kernel->group, t->a);
     v.parameter = "p";
     v.stem = name;
@@ -147,7 +147,7 @@ static const char *inside_text(const TileAttention *t, const Place *p) {
 // Declares `name` as a tile of node n, rounded as it is multiplied.
 static void print_operand(TileAttention *t, const char *name, NodeId n,
                           Place place) {
-    Block b = {NULL, NULL};
+    Stmts b = {NULL, NULL};
     Operand o = {.v = values_of(t, name, &b),
                  .place = place,
                  .space = tile_positions(t->g->node[n].type)};
@@ -166,7 +166,7 @@ static void print_operand(TileAttention *t, const char *name, NodeId n,
                                            literal(t->a, F32, 0)});
         tile_declare_as(&o.v, n, name, tile_call_with(&o.v, "to_act", x));
     }
-    block_print_tiles(t->t, &b);
+    stmts_print_tiles(t->t, &b);
 }
 
 // A number in memory, or computed by the kernel.
@@ -184,10 +184,10 @@ static const Expr *scalar_of(TileValues *v, NodeId n) {
 }
 
 static void print_scalar(TileAttention *t, const char *name, NodeId n) {
-    Block b = {NULL, NULL};
+    Stmts b = {NULL, NULL};
     TileValues v = values_of(t, name, &b);
     tile_declare_as(&v, n, name, scalar_of(&v, n));
-    block_print_tiles(t->t, &b);
+    stmts_print_tiles(t->t, &b);
 }
 
 static Place queries_of(const char *heads) {

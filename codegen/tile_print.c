@@ -143,11 +143,11 @@ static void print_prologue(Text *t, const TileSchedule *s, int operand,
     const TileFusedKernel *o = &s->operand[operand];
     const char letter = "ab"[operand];
     t->indent = 2;
-    block_print_tiles(t, &o->statements);
+    stmts_print_tiles(t, &o->statements);
     if (o->stores.first != NULL) {
         text_add(t, "        if (nb == 0) {\n");
         t->indent = 3;
-        block_print_tiles(t, &o->stores);
+        stmts_print_tiles(t, &o->stores);
         text_add(t, "        }\n");
     }
     t->indent = 0;
@@ -495,9 +495,9 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
                    inside);
 }
 
-static void print_statements(Text *t, const Block *b) {
+static void print_statements(Text *t, const Stmts *b) {
     t->indent = 1;
-    block_print_tiles(t, b);
+    stmts_print_tiles(t, b);
     t->indent = 0;
     text_add(t, "}\n");
 }

@@ -221,7 +221,7 @@ static void store_output(TileValues *v, NodeId n) {
         arena_format(v->a, "store_tile<1, %s%s, 1, %s%s>",
                      transposed ? "K, M" : "M, K", part, extents, part);
     const Expr *rows = x_name(v->a, "mb"), *depth = x_name(v->a, "i");
-    Block *before = v->to;
+    Stmts *before = v->to;
     v->to = &v->fused->stores;
     tile_statement(v, (Stmt){.kind = S_CALL,
                              .node = n,

@@ -59,7 +59,7 @@ static void add_partials(TileValues *v, NodeId n, TileSlots slots) {
     const Expr *partial = x_name(v->a, "partial"), *nb = x_name(v->a, "nb");
     const Expr *sum = x_number(v->a, slots.sum), *zero = x_number(v->a, 0);
     TileColumns *columns = &v->columns[slots.sum];
-    Block *before = v->to;
+    Stmts *before = v->to;
     v->to = &v->s->sums;
     if (columns->total == NULL)
         columns->total = tile_declare(

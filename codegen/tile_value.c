@@ -27,7 +27,7 @@ const Expr *tile_call_with(const TileValues *v, const char *name,
 void tile_statement(TileValues *v, Stmt added) {
     Stmt *s = ARENA_NEW(v->a, Stmt);
     *s = added;
-    block_add(v->to, s);
+    stmts_add(v->to, s);
 }
 
 const Expr *tile_declare_as(TileValues *v, NodeId n, const char *name,

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
+static void emit_pointer(const Emit *e, Stmts *b, NodeId terms, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
     if (is_shard_term(e, terms, n))
@@ -27,7 +27,7 @@ static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
 }
 
 // Pointers to the scalars that the kernel reads and writes.
-static void emit_pointers(const Emit *e, Block *b) {
+static void emit_pointers(const Emit *e, Stmts *b) {
     bool *seen = ARENA_ARRAY(e->a, e->g->count, bool);
     NodeId terms = shard_terms(e->g);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
@@ -71,7 +71,7 @@ static const Expr *scalar(Emit *e, Scope *s, NodeId n) {
     return value_at(e, s, n, (Index){.flat = true});
 }
 
-static void put_scalar(Emit *e, Scope *s, Block *b, NodeId to, NodeId x) {
+static void put_scalar(Emit *e, Scope *s, Stmts *b, NodeId to, NodeId x) {
     CODE(e, b, to,
          arena_format(e->a, "put_%s(p@, $);",
                       access_suffix(e->g->node[to].type->dtype)),
@@ -79,7 +79,7 @@ static void put_scalar(Emit *e, Scope *s, Block *b, NodeId to, NodeId x) {
 }
 
 // The assignments to scalars, and scalar results.
-static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
+static void emit_assigned(Emit *e, Scope *kernel, Stmts *b) {
     Scope *end = scope_new(e, kernel, IN_END, NULL);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
@@ -97,11 +97,11 @@ static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
 }
 
 // The results of a multi-tensor reduction.
-static void emit_results(Emit *e, Scope *kernel, Block *b) {
+static void emit_results(Emit *e, Scope *kernel, Stmts *b) {
     Scope *done = scope_new(e, kernel, IN_KERNEL, NULL);
     for (int i = 0; i < e->group->num_outputs; i++) {
         NodeId n = e->group->output[i];
-        Block put = {NULL, NULL};
+        Stmts put = {NULL, NULL};
         put_scalar(e, done, &put, n, n);
         CODE(e, &done->after, n, "if (threadIdx.x == 0) ~", &put);
     }
@@ -111,8 +111,8 @@ static void emit_results(Emit *e, Scope *kernel, Block *b) {
 
 // ---- phases ----
 
-static Entries emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
-    Block loop = {NULL, NULL}, scalars = {NULL, NULL};
+static Entries emit_phase(Emit *e, Stmts *b, NodeId *root, int phase) {
+    Stmts loop = {NULL, NULL}, scalars = {NULL, NULL};
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     e->num_values = 0;
     names_clear(e);
@@ -124,9 +124,9 @@ static Entries emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
         emit_results(e, kernel, &scalars);
     else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
         emit_assigned(e, kernel, &scalars);
-    block_append(b, scope_close(e, kernel));
-    block_append(b, &loop);
-    block_append(b, &scalars);
+    stmts_append(b, scope_close(e, kernel));
+    stmts_append(b, &loop);
+    stmts_append(b, &scalars);
     return entries;
 }
 
@@ -139,7 +139,7 @@ static int64_t device_blocks(const Emit *e, int64_t chunks, int64_t elements) {
     return blocks < chunks ? blocks : chunks;
 }
 
-void emit_update(Emit *e, Block *b) {
+void emit_update(Emit *e, Stmts *b) {
     NodeId *root = entry_roots(e);
     int phases = e->group->phases;
     int64_t chunks = 0, elements = 0; // of the largest phase
@@ -148,7 +148,7 @@ void emit_update(Emit *e, Block *b) {
         CODE(e, b, NO_NODE, "SHARED float shared[NT];");
     emit_pointers(e, b);
     for (int phase = 0; phase < phases; phase++) {
-        Block own = {NULL, NULL};
+        Stmts own = {NULL, NULL};
         Entries entries = emit_phase(e, &own, root, phase);
         chunks = entries.chunks > chunks ? entries.chunks : chunks;
         elements = entries.elements > elements ? entries.elements : elements;
@@ -157,7 +157,7 @@ void emit_update(Emit *e, Block *b) {
         if (phases > 1)
             CODE(e, b, NO_NODE, "PHASE($) { ~ }", x_number(e->a, phase), &own);
         else
-            block_append(b, &own);
+            stmts_append(b, &own);
     }
     e->grid[HOST_PLAN] = grid_within(chunks, e->group->grid[HOST_PLAN]);
     e->grid[GPU_PLAN] = grid_within(device_blocks(e, chunks, elements),

@@ -30,12 +30,12 @@ Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width) {
     return s;
 }
 
-const Block *scope_close(Emit *e, Scope *s) {
-    Block *all = ARENA_NEW(e->a, Block);
+const Stmts *scope_close(Emit *e, Scope *s) {
+    Stmts *all = ARENA_NEW(e->a, Stmts);
     *all = s->before;
     if (s->lanes.first != NULL)
         CODE(e, all, NO_NODE, "LANES_DO(k, $) { ~ }", s->width, &s->lanes);
-    block_append(all, &s->after);
+    stmts_append(all, &s->after);
     return all;
 }
 
@@ -235,7 +235,7 @@ static const Expr *constant_number(Emit *e, NodeId n) {
 Stmt *table_add(Emit *e, Stmt table) {
     Stmt *own = ARENA_NEW(e->a, Stmt);
     *own = table;
-    block_add(&e->tables, own);
+    stmts_add(&e->tables, own);
     return own;
 }
 

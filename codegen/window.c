@@ -90,11 +90,11 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
 
 // Appends the loops over the window to b.  Few elements are all loaded before
 // the first is used, and so is a row of more, unless the body skips some.
-static void loops_close(Emit *e, Block *b, Window w, Pool pool, bool skips) {
+static void loops_close(Emit *e, Stmts *b, Window w, Pool pool, bool skips) {
     enum { FEW = 4, ROW = 8 };
     const Expr *rows = x_size(e->a, pool.rows);
     const Expr *columns = x_size(e->a, pool.columns);
-    const Block *body = scope_close(e, w.inner);
+    const Stmts *body = scope_close(e, w.inner);
     if (!skips && pool.rows * pool.columns <= FEW)
         CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r, rows,
              w.q, columns, body);
@@ -137,7 +137,7 @@ static const Expr *clamp_to_image(Emit *e, const Window *v, Index *at, int axis,
 }
 
 // Statements over lanes, or over the only element.
-static Block *lane_block(Scope *s, Index p) {
+static Stmts *lane_block(Scope *s, Index p) {
     return p.lanes != NULL ? &s->lanes : &s->before;
 }
 
@@ -209,7 +209,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
         q = clamp_to_image(e, &v, &at, 2, p.index[2], w.stride[1], w.pad[1]);
     }
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
-    Block *b = lane_block(v.inner, p);
+    Stmts *b = lane_block(v.inner, p);
     // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
     // would not vectorize two.  On a GPU, where the loops are unrolled, the
     // first element is compared with nothing.

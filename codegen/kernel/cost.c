@@ -14,7 +14,7 @@
 static const double LIVE_SHARE = 0.95;
 enum { BASE_CODE = 30, BASE_REGISTERS = 14 };
 
-static void block_walk(Walk *w, const Block *b);
+static void stmts_walk(Walk *w, const Stmts *b);
 
 // ---- statements ----
 
@@ -58,9 +58,9 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
         loop_compare(w, own, together > 2 ? 2 : 1);
 }
 
-static void body_walk(Walk *w, const Block *b) {
+static void body_walk(Walk *w, const Stmts *b) {
     int variables = w->num_variables, known = w->num_known;
-    block_walk(w, b);
+    stmts_walk(w, b);
     w->num_variables = variables;
     w->num_known = known;
 }
@@ -318,7 +318,7 @@ static void stmt_walk(Walk *w, const Stmt *s) {
     w->temporaries = 0;
 }
 
-static void block_walk(Walk *w, const Block *b) {
+static void stmts_walk(Walk *w, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         stmt_walk(w, s);
 }
@@ -351,8 +351,8 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
               .act_bytes = act == F32 ? 4 : 2,
               .converts = act != F32};
     w.loop[0].trips = 1;
-    block_walk(&w, &tree->tables);
-    block_walk(&w, &tree->body);
+    stmts_walk(&w, &tree->tables);
+    stmts_walk(&w, &tree->body);
     loop_compare(&w, &w.loop[0], 1);
     w.cost.code = w.loop[0].code + BASE_CODE;
     w.cost.registers =

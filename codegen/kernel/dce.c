@@ -52,9 +52,9 @@ static bool is_unread(Uses *u, const Stmt *s) {
            set->name->kind == X_INDEX && expr_equal(set->name->arg[0], s->name);
 }
 
-static bool remove_dead(Uses *u, Block *b) {
+static bool remove_dead(Uses *u, Stmts *b) {
     bool removed = false;
-    Block kept = {NULL, NULL};
+    Stmts kept = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         bool unread = is_unread(u, s);
         Stmt *last = unread ? s->next : s;
@@ -64,11 +64,11 @@ static bool remove_dead(Uses *u, Block *b) {
         removed |= remove_dead(u, &s->other);
         if (unread || is_dead(u, s)) {
             removed = true;
-            Block dead = {s, last};
+            Stmts dead = {s, last};
             u->by = -1;
-            block_visit(&dead, count_name, u);
+            stmts_visit(&dead, count_name, u);
         } else {
-            block_add(&kept, s);
+            stmts_add(&kept, s);
         }
     }
     *b = kept;
@@ -83,18 +83,18 @@ static bool repeats_names(const Stmt *s) {
             strcmp(s->value->name, "PHASE") == 0);
 }
 
-static void scopes_dce(Arena *a, Block *b) {
+static void scopes_dce(Arena *a, Stmts *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (repeats_names(s))
-            block_dce(a, &s->body);
+            stmts_dce(a, &s->body);
         else
             scopes_dce(a, &s->body);
     }
 }
 
-void block_dce(Arena *a, Block *b) {
-    Uses u = {map_new(a, block_names(b)), 1};
-    block_visit(b, count_name, &u);
+void stmts_dce(Arena *a, Stmts *b) {
+    Uses u = {map_new(a, stmts_names(b)), 1};
+    stmts_visit(b, count_name, &u);
     while (remove_dead(&u, b))
         ;
     scopes_dce(a, b);

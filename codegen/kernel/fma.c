@@ -22,7 +22,7 @@
 // The innermost declaration of a name so far.  Statements are counted from 1.
 typedef struct {
     const Stmt *declared;
-    const Block *block;
+    const Stmts *block;
     int at, written; // numbers of its declaration and of its last assignment
 } Name;
 
@@ -46,8 +46,8 @@ static void write_name(void *context, const Expr *x) {
 }
 
 // Records the names that s declares or may assign.
-static void record(Fma *f, const Block *b, Stmt *s) {
-    Block call = {s, s};
+static void record(Fma *f, const Stmts *b, Stmt *s) {
+    Stmts call = {s, s};
     Stmt *next = s->next;
     if (s->kind == S_DECLARE) {
         Name *name = name_of(f, s->name);
@@ -59,7 +59,7 @@ static void record(Fma *f, const Block *b, Stmt *s) {
         write_name(f, name);
     } else if (s->kind == S_CALL) {
         s->next = NULL;
-        block_visit(&call, write_name, f);
+        stmts_visit(&call, write_name, f);
         s->next = next;
     }
 }
@@ -93,7 +93,7 @@ static bool is_unchanged(Fma *f, const Expr *x, int at) {
 }
 
 // The product that x is or, within b, names; NULL if it is none.
-static const Expr *product_of(Fma *f, const Block *b, const Expr *x) {
+static const Expr *product_of(Fma *f, const Stmts *b, const Expr *x) {
     if (is_product(f, x))
         return x;
     if (x->kind != X_NAME)
@@ -114,14 +114,14 @@ static const Expr *fma_new(Fma *f, const Expr *x, const Expr *y,
 }
 
 // Whether x is a number, an entry's number or a variable of an outer block.
-static bool is_outer(Fma *f, const Block *b, const Expr *x) {
+static bool is_outer(Fma *f, const Stmts *b, const Expr *x) {
     if (x->kind == X_INDEX)
         return x->arg[0]->kind == X_FIELD;
     return x->kind != X_NAME || name_of(f, x)->block != b;
 }
 
 // addend - product.  The negation of an outer factor is computed once.
-static const Expr *difference_fused(Fma *f, const Block *b, const Expr *addend,
+static const Expr *difference_fused(Fma *f, const Stmts *b, const Expr *addend,
                                     const Expr *product) {
     const Expr *x = product->arg[0], *y = product->arg[1];
     if (!is_outer(f, b, x) && is_outer(f, b, y))
@@ -130,7 +130,7 @@ static const Expr *difference_fused(Fma *f, const Block *b, const Expr *addend,
 }
 
 // The fma of the sum or difference x in b; x if it has no product.
-static const Expr *sum_fused(Fma *f, const Block *b, const Expr *x) {
+static const Expr *sum_fused(Fma *f, const Stmts *b, const Expr *x) {
     bool minus = is_operator(x, "-");
     if ((!minus && !is_operator(x, "+")) || expr_equal(x->arg[0], x->arg[1]))
         return x;
@@ -145,7 +145,7 @@ static const Expr *sum_fused(Fma *f, const Block *b, const Expr *x) {
                          : x;
 }
 
-static void stmt_fma(Fma *f, const Block *b, Stmt *s) {
+static void stmt_fma(Fma *f, const Stmts *b, Stmt *s) {
     bool exact = f->exact != NULL && s->node != NO_NODE && f->exact[s->node];
     bool sets = s->kind == S_SET && strcmp(s->word, "=") == 0;
     if ((s->kind == S_DECLARE && s->value != NULL) || sets) {
@@ -160,7 +160,7 @@ static void stmt_fma(Fma *f, const Block *b, Stmt *s) {
     }
 }
 
-static void statements_fma(Fma *f, Block *b) {
+static void statements_fma(Fma *f, Stmts *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         f->now++;
         stmt_fma(f, b, s);
@@ -170,8 +170,8 @@ static void statements_fma(Fma *f, Block *b) {
     }
 }
 
-void block_fma(Arena *a, Block *b, const bool *exact) {
-    Fma f = {a, exact, map_new(a, block_names(b)), 0};
+void stmts_fma(Arena *a, Stmts *b, const bool *exact) {
+    Fma f = {a, exact, map_new(a, stmts_names(b)), 0};
     statements_fma(&f, b);
 }
 

@@ -36,7 +36,7 @@ static bool *array_of(Accesses *f, const Expr *name) {
     return map_name(&f->arrays, name, sizeof(bool));
 }
 
-static void find_arrays(Accesses *f, const Block *b) {
+static void find_arrays(Accesses *f, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_TABLE || (s->kind == S_DECLARE && s->dim[0] != NULL))
             *array_of(f, s->name) = true;
@@ -88,7 +88,7 @@ static bool any_accesses(Accesses *f, const Stmt *s) {
 }
 
 static Accesses accesses_of(Arena *a, const Tree *tree) {
-    int names = block_names(&tree->body) + block_names(&tree->tables);
+    int names = stmts_names(&tree->body) + stmts_names(&tree->tables);
     Accesses f = {.arrays = map_new(a, names + 1)};
     find_arrays(&f, &tree->tables);
     find_arrays(&f, &tree->body);
@@ -99,7 +99,7 @@ static Accesses accesses_of(Arena *a, const Tree *tree) {
 
 void tree_wait(Arena *a, Tree *tree) {
     Accesses f = accesses_of(a, tree);
-    Block all = {NULL, NULL};
+    Stmts all = {NULL, NULL};
     bool has_waited = false;
     for (Stmt *s = tree->body.first, *next; s != NULL; s = next) {
         next = s->next;
@@ -109,7 +109,7 @@ void tree_wait(Arena *a, Tree *tree) {
                  "GRID_DEPENDENCY_WAIT(); LAUNCH_DEPENDENTS();");
             has_waited = true;
         }
-        block_add(&all, s);
+        stmts_add(&all, s);
     }
     tree->body = all;
 }
@@ -122,15 +122,15 @@ typedef struct {
 } Paths;
 
 // Returns whether all paths through b have waited, if those before it have.
-static bool block_paths(Paths *p, const Block *b, bool has_waited) {
+static bool stmts_paths(Paths *p, const Stmts *b, bool has_waited) {
     for (const Stmt *s = b->first; s != NULL && p->why == NULL; s = s->next) {
         if (is_call_of(s, trigger) && !has_waited)
             p->why = "a kernel lets the next one start before its own wait";
         if (accesses(&p->accesses, s) && !has_waited)
             p->why = "global memory is accessed before the wait for the kernel "
                      "before";
-        bool body = block_paths(p, &s->body, has_waited || is_call_of(s, wait));
-        bool other = block_paths(p, &s->other, has_waited);
+        bool body = stmts_paths(p, &s->body, has_waited || is_call_of(s, wait));
+        bool other = stmts_paths(p, &s->other, has_waited);
         // A loop may have no iteration, a switch no case.
         has_waited |= is_call_of(s, wait) || (s->kind == S_BLOCK && body) ||
                       (s->kind == S_IF && body && other);
@@ -140,7 +140,7 @@ static bool block_paths(Paths *p, const Block *b, bool has_waited) {
 
 const char *tree_verify_wait(Arena *a, const Tree *tree) {
     Paths p = {.accesses = accesses_of(a, tree)};
-    bool has_waited = block_paths(&p, &tree->body, false);
+    bool has_waited = stmts_paths(&p, &tree->body, false);
     return p.why != NULL ? p.why
            : has_waited  ? NULL
                          : "a path has no wait for the kernel before";

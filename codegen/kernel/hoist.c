@@ -68,7 +68,7 @@ static bool is_lane_loop(const Stmt *s) {
     return s->kind == S_REPEAT && strcmp(s->value->name, "LANES_DO") == 0;
 }
 
-static void block_effects(Hoist *h, const Block *b, Effect *effect) {
+static void stmts_effects(Hoist *h, const Stmts *b, Effect *effect) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_DECLARE || s->kind == S_FOR)
             effect(h, s->name, true);
@@ -79,8 +79,8 @@ static void block_effects(Hoist *h, const Block *b, Effect *effect) {
             effect(h, s->value->arg[0], true);
         if (s->kind == S_CALL || is_call(s->value, CONVERGENT))
             call_effects(h, s->value, effect);
-        block_effects(h, &s->body, effect);
-        block_effects(h, &s->other, effect);
+        stmts_effects(h, &s->body, effect);
+        stmts_effects(h, &s->other, effect);
     }
 }
 
@@ -171,11 +171,11 @@ static bool is_filled(Hoist *h, const Stmt *s, Reached reached) {
 // ---- move ----
 
 // Appends s to a block of moved statements.
-static void move(Hoist *h, Block *to, Stmt *s) {
+static void move(Hoist *h, Stmts *to, Stmt *s) {
     if (s->kind == S_DECLARE)
         name_of(h, merged(h, s->name))->within = 0;
     s->next = NULL;
-    block_add(to, s);
+    stmts_add(to, s);
 }
 
 static const Expr *replaced(void *context, const Expr *x) {
@@ -184,10 +184,10 @@ static const Expr *replaced(void *context, const Expr *x) {
 }
 
 // Turns a variable of a lane loop into an array, which it fills first.
-static void move_lanes(Hoist *h, Block *to, const Stmt *loop, Stmt *s) {
+static void move_lanes(Hoist *h, Stmts *to, const Stmt *loop, Stmt *s) {
     const Expr *const *lane = loop->value->arg;
     const Expr *pair[] = {s->name, x_element(h->a, s->name, lane[0])};
-    Block rest = {s->next, s->next}, fill = {NULL, NULL};
+    Stmts rest = {s->next, s->next}, fill = {NULL, NULL};
     code(h->a, &fill, s->node,
          arena_format(h->a, "%s $[$]; LANES_DO($, $) $[$] = $;",
                       s->type + strlen("const ")),
@@ -196,13 +196,13 @@ static void move_lanes(Hoist *h, Block *to, const Stmt *loop, Stmt *s) {
     move(h, to, fill.first);
     move(h, to, filler);
     name_of(h, s->name)->written++;
-    rest = block_rewrite(h->a, &rest, replaced, pair);
+    rest = stmts_rewrite(h->a, &rest, replaced, pair);
     s->next = rest.first;
 }
 
 // Moves invariant variables out of a lane loop's body.
-static void take_lanes(Hoist *h, Block *to, Stmt *loop, Reached reached) {
-    Block kept = {NULL, NULL};
+static void take_lanes(Hoist *h, Stmts *to, Stmt *loop, Reached reached) {
+    Stmts kept = {NULL, NULL};
     for (Stmt *s = loop->body.first, *next; s != NULL; s = next) {
         bool moves = is_constant(h, s) && is_invariant(h, s->value, reached);
         if (moves)
@@ -210,14 +210,14 @@ static void take_lanes(Hoist *h, Block *to, Stmt *loop, Reached reached) {
         next = s->next;
         s->next = NULL;
         if (!moves)
-            block_add(&kept, s);
+            stmts_add(&kept, s);
     }
     loop->body = kept;
 }
 
 // Moves invariant statements of b, a part of the loop's body.
-static void take(Hoist *h, Block *to, Block *b, Reached reached) {
-    Block kept = {NULL, NULL};
+static void take(Hoist *h, Stmts *to, Stmts *b, Reached reached) {
+    Stmts kept = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         bool filled = is_filled(h, s, reached);
         next = filled ? s->next->next : s->next;
@@ -239,7 +239,7 @@ static void take(Hoist *h, Block *to, Block *b, Reached reached) {
         }
         s->next = NULL;
         if (!is_lane_loop(s) || s->body.first != NULL)
-            block_add(&kept, s);
+            stmts_add(&kept, s);
     }
     *b = kept;
 }
@@ -294,7 +294,7 @@ static void merge(Hoist *h, const Stmt *s, const Stmt *t) {
 }
 
 // Appends moved statements to b, without those that b has.
-static void insert(Hoist *h, Block *b, const Block *moved) {
+static void insert(Hoist *h, Stmts *b, const Stmts *moved) {
     for (Stmt *s = moved->first, *next; s != NULL; s = next) {
         Stmt *filler = s->dim[0] != NULL ? s->next : NULL;
         const Stmt *t = b->first;
@@ -306,18 +306,18 @@ static void insert(Hoist *h, Block *b, const Block *moved) {
             continue;
         }
         s->next = NULL;
-        block_add(b, s);
+        stmts_add(b, s);
         if (filler != NULL) {
             filler->next = NULL;
-            block_add(b, filler);
+            stmts_add(b, filler);
         }
     }
 }
 
 // ---- loops ----
 
-static void visit(Hoist *h, Block *b) {
-    Block all = {NULL, NULL};
+static void visit(Hoist *h, Stmts *b) {
+    Stmts all = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         next = s->next;
         s->next = NULL;
@@ -325,21 +325,21 @@ static void visit(Hoist *h, Block *b) {
         visit(h, &s->other);
         if (s->kind == S_FOR ||
             (s->kind == S_REPEAT && strcmp(s->value->name, "UNROLLED") == 0)) {
-            Block one = {s, s}, moved = {NULL, NULL};
+            Stmts one = {s, s}, moved = {NULL, NULL};
             h->loop++;
-            block_effects(h, &one, mark);
+            stmts_effects(h, &one, mark);
             take(h, &moved, &s->body, ALWAYS);
             insert(h, &all, &moved);
         }
-        block_add(&all, s);
+        stmts_add(&all, s);
     }
     *b = all;
 }
 
-void block_hoist(Arena *a, Block *b) {
-    Hoist h = {.a = a, .names = map_new(a, block_names(b))};
-    block_effects(&h, b, count);
+void stmts_hoist(Arena *a, Stmts *b) {
+    Hoist h = {.a = a, .names = map_new(a, stmts_names(b))};
+    stmts_effects(&h, b, count);
     visit(&h, b);
     if (h.merges)
-        *b = block_rewrite(a, b, merged, &h);
+        *b = stmts_rewrite(a, b, merged, &h);
 }

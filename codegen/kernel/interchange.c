@@ -22,10 +22,10 @@ typedef struct {
     Arena *a;
     Stmt *loop, *rows; // over vectors of columns, and in it over rows
     Stmt *tile;        // the constants of the threads' arrangement
-    Block column;      // the number of the first column
-    Block fixed;       // what precedes the loop over rows without a column
+    Stmts column;      // the number of the first column
+    Stmts fixed;       // what precedes the loop over rows without a column
     int count;         // vectors of columns
-    Block load, read;  // stores and reads of them, in shared memory
+    Stmts load, read;  // stores and reads of them, in shared memory
     StringMap depends; // names that depend on the column
 } Interchange;
 
@@ -41,7 +41,7 @@ static Constant *constant_find(Stmt *s, const char *name) {
 }
 
 // Finds the loops, of a kernel with few vectors in a row.
-static bool find_loops(Interchange *x, const Block *b) {
+static bool find_loops(Interchange *x, const Stmts *b) {
     int64_t columns = 0;
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (constant_find(s, "C") != NULL)
@@ -66,13 +66,13 @@ static bool is_loaded(const Stmt *s) {
            is_call(s->next->value, LOAD);
 }
 
-static Block alone(Interchange *x, const Stmt *first, int count) {
-    Block b = {NULL, NULL};
+static Stmts alone(Interchange *x, const Stmt *first, int count) {
+    Stmts b = {NULL, NULL};
     for (const Stmt *s = first; count-- > 0; s = s->next) {
         Stmt *copy = arena_alloc(x->a, sizeof *copy);
         *copy = *s;
         copy->next = NULL;
-        block_add(&b, copy);
+        stmts_add(&b, copy);
     }
     return b;
 }
@@ -83,14 +83,14 @@ static bool *depends(Interchange *x, const Expr *name) {
 
 // Sorts the statements before the loop over rows; false if there are others.
 static bool take_vectors(Interchange *x) {
-    Block *b = &x->loop->body;
+    Stmts *b = &x->loop->body;
     for (Stmt *s = b->first; s != x->rows; s = s->next) {
         if (s->kind != S_DECLARE)
             return false;
         if (is_loaded(s)) {
-            Block own = alone(x, s, 2);
+            Stmts own = alone(x, s, 2);
             const Expr *number = x_number(x->a, x->count++);
-            block_append(&x->load, &own);
+            stmts_append(&x->load, &own);
             code(x->a, &x->load, s->node,
                  "LANES_DO(k, VW) column[$ * C + c + k] = $[k];", number,
                  s->name);
@@ -120,7 +120,7 @@ static void find_dependent(void *context, const Expr *name) {
     s->found |= name->kind == X_NAME && *depends(s->x, name);
 }
 
-static void mark_declared(Interchange *x, const Block *b) {
+static void mark_declared(Interchange *x, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_DECLARE)
             *depends(x, s->name) = true;
@@ -129,49 +129,49 @@ static void mark_declared(Interchange *x, const Block *b) {
 }
 
 // Divides a row's statements: those that depend on the column go to `inner`.
-static void divide(Interchange *x, Block *outer, Block *inner) {
-    Block all = x->rows->body;
+static void divide(Interchange *x, Stmts *outer, Stmts *inner) {
+    Stmts all = x->rows->body;
     for (Stmt *s = all.first, *next; s != NULL; s = next) {
-        Block one = {s, s};
+        Stmts one = {s, s};
         Search search = {x, false};
         next = s->next;
         s->next = NULL;
-        block_visit(&one, find_dependent, &search);
+        stmts_visit(&one, find_dependent, &search);
         bool array = s->kind == S_DECLARE && s->value == NULL;
         if (search.found || array || s->kind != S_DECLARE) {
             mark_declared(x, &one);
-            block_add(inner, s);
+            stmts_add(inner, s);
         } else {
-            block_add(outer, s);
+            stmts_add(outer, s);
         }
     }
 }
 
 // Replaces s, which is in b.
-static void replace(Block *b, const Stmt *s, const Block *by) {
-    Block all = {NULL, NULL};
+static void replace(Stmts *b, const Stmt *s, const Stmts *by) {
+    Stmts all = {NULL, NULL};
     for (Stmt *t = b->first, *next; t != NULL; t = next) {
         next = t->next;
         t->next = NULL;
         if (t == s)
-            block_append(&all, by);
+            stmts_append(&all, by);
         else
-            block_add(&all, t);
+            stmts_add(&all, t);
     }
     *b = all;
 }
 
-bool block_interchange(Arena *a, Block *b) {
-    Interchange x = {.a = a, .depends = map_new(a, block_names(b))};
+bool stmts_interchange(Arena *a, Stmts *b) {
+    Interchange x = {.a = a, .depends = map_new(a, stmts_names(b))};
     if (!find_loops(&x, b) || !take_vectors(&x))
         return false;
-    Block outer = {NULL, NULL}, inner = outer, all = outer;
+    Stmts outer = {NULL, NULL}, inner = outer, all = outer;
     divide(&x, &outer, &inner);
-    Block again = alone(&x, x.column.first, 1);
+    Stmts again = alone(&x, x.column.first, 1);
     code(a, &outer, NO_NODE, "NO_UNROLL(g, CG) { ~ ~ ~ }", &again, &x.read,
          &inner);
     x.rows->body = outer;
-    Block rows = {x.rows, x.rows};
+    Stmts rows = {x.rows, x.rows};
     code(a, &all, NO_NODE,
          "SHARED float column[$ * C];"
          "for (int g = threadIdx.x; g < CG; g += NT) { ~ ~ }"

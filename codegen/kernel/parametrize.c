@@ -47,7 +47,7 @@ static bool may_differ(const SpecConstant *s) {
 
 // Finds the enumerators that are specialization constants: their number or the
 // enumerator that they divide is one.
-static void find_names(SpecConstants *z, const Block *b) {
+static void find_names(SpecConstants *z, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         for (int i = 0; i < s->num_constants && z->names < MAX_NAMES; i++) {
             const Constant *c = &s->constant[i];
@@ -106,7 +106,7 @@ static void **families_at(Families *f, FamilyKernel *k) {
     Numbers numbers = {NULL, 0};
     Taking t = {f->a, scratch, &k->specs};
     find_names(&k->specs, &same.body);
-    same.body = block_rewrite(scratch, &same.body, spec_take, &t);
+    same.body = stmts_rewrite(scratch, &same.body, spec_take, &t);
     tree_key(scratch, &key, &same, &numbers, &k->specs);
     void **first = map_at(&f->first, text_string(&key));
     arena_free(scratch);
@@ -210,7 +210,7 @@ static const Expr *spec_replace(void *context, const Expr *x) {
 static void tree_parametrize(const FamilyKernel *k, const Parameters *p) {
     Arena *a = k->tree->arena;
     Replacing r = {a, &k->specs, p, 0};
-    Block body = {NULL, NULL};
+    Stmts body = {NULL, NULL};
     for (int i = 0; i < p->count; i++) {
         const SpecConstant *s = &k->specs.spec[p->spec[i]];
         code(a, &body, NO_NODE,
@@ -218,8 +218,8 @@ static void tree_parametrize(const FamilyKernel *k, const Parameters *p) {
                                    : "const int $ = SPEC_INT($, $);",
              parameter_name(a, s, i), x_number(a, i), spec_value(a, s));
     }
-    Block rest = block_rewrite(a, &k->tree->body, spec_replace, &r);
-    block_append(&body, &rest);
+    Stmts rest = stmts_rewrite(a, &k->tree->body, spec_replace, &r);
+    stmts_append(&body, &rest);
     k->tree->body = body;
 }
 

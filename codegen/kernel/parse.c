@@ -348,18 +348,18 @@ static const Expr *expression(Parser *p) {
 
 // ---- statements ----
 
-static void statement(Parser *p, Block *b);
+static void statement(Parser *p, Stmts *b);
 
-static Stmt *stmt_new(Parser *p, Block *b, StmtKind kind) {
+static Stmt *stmt_new(Parser *p, Stmts *b, StmtKind kind) {
     Stmt *s = ARENA_NEW(p->a, Stmt);
     *s = (Stmt){.kind = kind, .node = p->node};
-    block_add(b, s);
+    stmts_add(b, s);
     p->last = s;
     return s;
 }
 
 // The body of another statement, with or without braces.
-static void inner(Parser *p, Block *b) {
+static void inner(Parser *p, Stmts *b) {
     if (!take(p, "{")) {
         statement(p, b);
         return;
@@ -368,7 +368,7 @@ static void inner(Parser *p, Block *b) {
         statement(p, b);
 }
 
-static void enumeration(Parser *p, Block *b) {
+static void enumeration(Parser *p, Stmts *b) {
     Stmt *s = stmt_new(p, b, S_ENUM);
     need(p, "{");
     do {
@@ -384,7 +384,7 @@ static void enumeration(Parser *p, Block *b) {
     need(p, ";");
 }
 
-static void loop(Parser *p, Block *b, const char *before) {
+static void loop(Parser *p, Stmts *b, const char *before) {
     Stmt *s = stmt_new(p, b, S_FOR);
     s->word = before;
     need(p, "(");
@@ -414,7 +414,7 @@ static void dimensions(Parser *p, Stmt *s) {
 }
 
 // typedef struct { int kind, elements, first; size_t offset[4]; } OWN_entry;
-static void structure(Parser *p, Block *b) {
+static void structure(Parser *p, Stmts *b) {
     Stmt *s = stmt_new(p, b, S_STRUCT);
     static const char *const head[] = {"struct",   "{", "int",   "kind", ",",
                                        "elements", ",", "first", ";"};
@@ -436,7 +436,7 @@ static void structure(Parser *p, Block *b) {
 }
 
 // LARGE_TABLE int OWN_first[2] = {0, 1};
-static void table(Parser *p, Block *b, const char *before) {
+static void table(Parser *p, Stmts *b, const char *before) {
     Stmt *s = stmt_new(p, b, S_TABLE);
     s->word = before;
     s->type = type_read(p);
@@ -453,7 +453,7 @@ static void table(Parser *p, Block *b, const char *before) {
     need(p, ";");
 }
 
-static void declaration(Parser *p, Block *b, const char *before,
+static void declaration(Parser *p, Stmts *b, const char *before,
                         const char *type) {
     do {
         Stmt *s = stmt_new(p, b, S_DECLARE);
@@ -473,7 +473,7 @@ static void declaration(Parser *p, Block *b, const char *before,
 }
 
 // if (value) body else other, or switch (value) body
-static void choice(Parser *p, Block *b, StmtKind kind) {
+static void choice(Parser *p, Stmts *b, StmtKind kind) {
     Stmt *s = stmt_new(p, b, kind);
     need(p, "(");
     s->value = expression(p);
@@ -483,14 +483,14 @@ static void choice(Parser *p, Block *b, StmtKind kind) {
         inner(p, &s->other);
 }
 
-static void one_case(Parser *p, Block *b) {
+static void one_case(Parser *p, Stmts *b) {
     Stmt *s = stmt_new(p, b, S_CASE);
     s->value = expression(p);
     need(p, ":");
     inner(p, &s->body);
 }
 
-static void other_statement(Parser *p, Block *b) {
+static void other_statement(Parser *p, Stmts *b) {
     Stmt *s = stmt_new(p, b, S_CALL);
     const Expr *x = binary(p, 2);
     if (is_call(x, LOOP)) {
@@ -511,10 +511,10 @@ static void other_statement(Parser *p, Block *b) {
     need(p, ";");
 }
 
-static void statement(Parser *p, Block *b) {
+static void statement(Parser *p, Stmts *b) {
     static const char *const before[] = {"SHARED", "LARGE_TABLE", "TABLE"};
     if (take(p, "~")) {
-        block_append(b, va_arg(*p->hole, const Block *));
+        stmts_append(b, va_arg(*p->hole, const Stmts *));
         return;
     }
     const char *jump = take(p, "break")      ? "break"
@@ -590,7 +590,7 @@ const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand) {
     return expr_parse(&p, format);
 }
 
-static bool block_parse(Parser *p, Block *b) {
+static bool stmts_parse(Parser *p, Stmts *b) {
     jmp_buf failed;
     p->failed = &failed;
     if (setjmp(failed) != 0)
@@ -600,18 +600,18 @@ static bool block_parse(Parser *p, Block *b) {
     return true;
 }
 
-void code(Arena *a, Block *b, NodeId n, const char *format, ...) {
+void code(Arena *a, Stmts *b, NodeId n, const char *format, ...) {
     va_list list;
     va_start(list, format);
     Parser p = {.a = a, .s = format, .node = n, .hole = &list};
-    if (!block_parse(&p, b))
+    if (!stmts_parse(&p, b))
         mistake(&p, format);
     va_end(list);
 }
 
-bool block_read(Arena *a, Block *b, const char *text, const char **why) {
+bool stmts_read(Arena *a, Stmts *b, const char *text, const char **why) {
     Parser p = {.a = a, .s = text, .node = NO_NODE};
-    bool good = block_parse(&p, b);
+    bool good = stmts_parse(&p, b);
     *why = p.why;
     return good;
 }
@@ -658,10 +658,10 @@ bool tree_read(Arena *a, Tree *tree, const char **text, const char **why) {
     }
     need(&p, "{");
     while (!take(&p, "}")) {
-        Block one = {NULL, NULL};
+        Stmts one = {NULL, NULL};
         statement(&p, &one);
         bool table = one.first->kind == S_TABLE || one.first->kind == S_STRUCT;
-        block_append(table ? &tree->tables : &tree->body, &one);
+        stmts_append(table ? &tree->tables : &tree->body, &one);
     }
     skip_space(&p);
     *text = p.s;

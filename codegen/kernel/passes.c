@@ -4,28 +4,28 @@
 
 #include <string.h>
 
-static void fuse_products(Arena *a, Block *b) {
-    block_fma(a, b, NULL);
+static void fuse_products(Arena *a, Stmts *b) {
+    stmts_fma(a, b, NULL);
 }
 
-static void interchange(Arena *a, Block *b) {
-    block_interchange(a, b);
+static void interchange(Arena *a, Stmts *b) {
+    stmts_interchange(a, b);
 }
 
 // A pass on each kernel's body, or on all kernels together.
 static const struct {
     const char *name, *purpose;
-    void (*each)(Arena *a, Block *b);
+    void (*each)(Arena *a, Stmts *b);
     void (*all)(Arena *a, Tree *tree, int count);
 } passes[] = {
     {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products, NULL},
-    {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist,
+    {"kernel-hoist", "in kernel IR: move invariants out of loops", stmts_hoist,
      NULL},
     {"kernel-interchange", "in kernel IR: loop over few columns in each row",
      interchange, NULL},
-    {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},
+    {"kernel-dce", "in kernel IR: remove unused computations", stmts_dce, NULL},
     {"kernel-promote",
-     "in kernel IR: promote factors of columns to shared memory", block_promote,
+     "in kernel IR: promote factors of columns to shared memory", stmts_promote,
      NULL},
     {"kernel-parametrize",
      "in kernel IR: make parameters of numbers that differ", NULL,

@@ -257,7 +257,7 @@ static void end(const Printer *p, const Stmt *s, const char *line) {
     text_add(p->t, "\n");
 }
 
-static void block_add_text(const Printer *p, const Block *b) {
+static void stmts_add_text(const Printer *p, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         stmt_add(p, s);
 }
@@ -268,7 +268,7 @@ static bool is_short(const Stmt *s) {
 
 // Whether a block needs no braces: one statement of one line, or a loop in a
 // loop.
-static bool is_bare(const Stmt *in, const Block *b) {
+static bool is_bare(const Stmt *in, const Stmts *b) {
     const Stmt *only = b->first;
     if (only == NULL || only->next != NULL)
         return false;
@@ -276,7 +276,7 @@ static bool is_bare(const Stmt *in, const Block *b) {
 }
 
 // Appends the only statement of b to its head's line, if it fits there.
-static bool short_add(const Printer *p, const Block *b) {
+static bool short_add(const Printer *p, const Stmts *b) {
     Text line = text_new(p->t->arena);
     stmt_add(&(Printer){&line, p->own, p->tiles}, b->first);
     const char *s = text_string(&line);
@@ -288,7 +288,7 @@ static bool short_add(const Printer *p, const Block *b) {
 }
 
 // Appends a statement's body after its head.
-static void body_add(const Printer *p, const Stmt *in, const Block *b) {
+static void body_add(const Printer *p, const Stmt *in, const Stmts *b) {
     bool bare = is_bare(in, b);
     if (bare && is_short(b->first)) {
         if (short_add(p, b))
@@ -297,7 +297,7 @@ static void body_add(const Printer *p, const Stmt *in, const Block *b) {
     }
     text_add(p->t, bare ? "\n" : " {\n");
     p->t->indent++;
-    block_add_text(p, b);
+    stmts_add_text(p, b);
     p->t->indent--;
     if (bare)
         return;
@@ -441,14 +441,14 @@ static void stmt_add(const Printer *p, const Stmt *s) {
     case S_BLOCK:
         text_add(p->t, "{\n");
         p->t->indent++;
-        block_add_text(p, &s->body);
+        stmts_add_text(p, &s->body);
         p->t->indent--;
         begin(p);
         text_add(p->t, "}\n");
         break;
     case S_SWITCH:
         add(p, "switch ($) {\n", s->value);
-        block_add_text(p, &s->body);
+        stmts_add_text(p, &s->body);
         begin(p);
         text_add(p->t, "}\n");
         break;
@@ -465,12 +465,12 @@ static void stmt_add(const Printer *p, const Stmt *s) {
     }
 }
 
-void block_print(Text *t, const Block *b, const char *own) {
-    block_add_text(&(Printer){t, own, false}, b);
+void stmts_print(Text *t, const Stmts *b, const char *own) {
+    stmts_add_text(&(Printer){t, own, false}, b);
 }
 
-void block_print_tiles(Text *t, const Block *b) {
-    block_add_text(&(Printer){t, "", true}, b);
+void stmts_print_tiles(Text *t, const Stmts *b) {
+    stmts_add_text(&(Printer){t, "", true}, b);
 }
 
 void tree_print(Text *t, const Tree *tree) {
@@ -487,9 +487,9 @@ void tree_print(Text *t, const Tree *tree) {
         add(&p, "$", tree->values);
     wrap(t, line_start(t));
     text_add(t, " {\n");
-    block_add_text(&p, &tree->tables);
+    stmts_add_text(&p, &tree->tables);
     t->indent++;
-    block_add_text(&p, &tree->body);
+    stmts_add_text(&p, &tree->body);
     t->indent--;
     text_add(t, "}\n");
 }

@@ -22,7 +22,7 @@ typedef struct {
     Arena *a;
     Stmt *loop;   // over groups of columns
     Stmt *inside; // in it, the condition that the columns exist, or NULL
-    Block *block; // the vectors, and behind them the loop over rows
+    Stmts *block; // the vectors, and behind them the loop over rows
     Stmt *rows;
     int count; // of promoted vectors
 } Columns;
@@ -31,14 +31,14 @@ static bool steps_by(const Stmt *s, const char *step) {
     return s->kind == S_FOR && is_named(s->step, step);
 }
 
-static Stmt *find_step(const Block *b, const char *step) {
+static Stmt *find_step(const Stmts *b, const char *step) {
     Stmt *s = b->first;
     while (s != NULL && !steps_by(s, step))
         s = s->next;
     return s;
 }
 
-static bool find_columns(Columns *c, const Block *b) {
+static bool find_columns(Columns *c, const Stmts *b) {
     c->loop = find_step(b, "TX");
     if (c->loop == NULL)
         return false;
@@ -56,7 +56,7 @@ static bool find_columns(Columns *c, const Block *b) {
 }
 
 // The columns of the iteration space, or 0.
-static int64_t space_columns_of(const Block *b) {
+static int64_t space_columns_of(const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         for (int i = 0; s->kind == S_ENUM && i < s->num_constants; i++)
             if (strcmp(s->constant[i].name, "C") == 0)
@@ -101,14 +101,14 @@ static bool is_marked(StringMap *needed, const Expr *name) {
 }
 
 static StringMap marks_new(const Columns *c) {
-    return map_new(c->a, block_names(&c->loop->body));
+    return map_new(c->a, stmts_names(&c->loop->body));
 }
 
 // Marks what the loop over rows and the statements behind it mention.
 static StringMap used_by_rows(const Columns *c) {
     StringMap used = marks_new(c);
-    Block rest = {c->rows, c->block->last};
-    block_visit(&rest, mark_name, &used);
+    Stmts rest = {c->rows, c->block->last};
+    stmts_visit(&rest, mark_name, &used);
     return used;
 }
 
@@ -118,16 +118,16 @@ static const Expr *itself(void *context, const Expr *x) {
 }
 
 // A copy of a declaration, with what fills it.
-static Block copy_of(const Columns *c, const Stmt *s) {
+static Stmts copy_of(const Columns *c, const Stmt *s) {
     Stmt one = *s, fill;
-    Block own = {&one, &one};
+    Stmts own = {&one, &one};
     one.next = NULL;
     if (filler_of(s) != NULL) {
         fill = *filler_of(s);
         fill.next = NULL;
         one.next = own.last = &fill;
     }
-    return block_rewrite(c->a, &own, itself, NULL);
+    return stmts_rewrite(c->a, &own, itself, NULL);
 }
 
 // The number of a promoted vector, from 1 on; 0: s is not promoted.
@@ -138,15 +138,15 @@ static int *number_of(StringMap *number, const Stmt *s) {
 // Appends those declarations of s and its successors that are needed, and
 // marks what they need.  Vectors with a number are read from shared memory
 // instead, if `number` is not NULL.
-static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
+static void take_needed(Columns *c, Stmts *to, const Stmt *s, StringMap *needed,
                         StringMap *number) {
     if (s == c->rows)
         return;
     const Stmt *fill = filler_of(s);
-    Block later = {NULL, NULL};
+    Stmts later = {NULL, NULL};
     take_needed(c, &later, fill != NULL ? fill->next : s->next, needed, number);
     if (is_marked(needed, s->name)) {
-        Block own = {NULL, NULL};
+        Stmts own = {NULL, NULL};
         if (number != NULL && *number_of(number, s) > 0) {
             code(c->a, &own, s->node,
                  "float $[VW];"
@@ -155,19 +155,19 @@ static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
                  s->name, s->name, x_number(c->a, *number_of(number, s) - 1));
         } else {
             own = copy_of(c, s);
-            block_visit(&own, mark_name, needed);
+            stmts_visit(&own, mark_name, needed);
         }
-        block_append(to, &own);
+        stmts_append(to, &own);
     }
-    block_append(to, &later);
+    stmts_append(to, &later);
 }
 
 // ---- the pass ----
 
 // Numbers the vectors to promote, and stores them.
-static Block store_promoted(Columns *c, StringMap *used, StringMap *needed,
+static Stmts store_promoted(Columns *c, StringMap *used, StringMap *needed,
                             StringMap *number) {
-    Block stores = {NULL, NULL};
+    Stmts stores = {NULL, NULL};
     for (const Stmt *s = c->block->first; s != c->rows; s = s->next) {
         if (is_computed(s) && is_marked(used, s->name)) {
             *(bool *)map_name(needed, s->name, sizeof(bool)) = true;
@@ -184,21 +184,21 @@ static Block store_promoted(Columns *c, StringMap *used, StringMap *needed,
 }
 
 // Puts statements in front of s, which is in b.
-static void insert(Block *b, Stmt *s, const Block *more) {
-    Block all = {NULL, NULL};
+static void insert(Stmts *b, Stmt *s, const Stmts *more) {
+    Stmts all = {NULL, NULL};
     for (Stmt *t = b->first, *next; t != NULL; t = next) {
         next = t->next;
         t->next = NULL;
         if (t == s)
-            block_append(&all, more);
-        block_add(&all, t);
+            stmts_append(&all, more);
+        stmts_add(&all, t);
     }
     *b = all;
 }
 
 // The statements of the columns, for the first threads of each.
-static Block first_of(Columns *c, const Block *computed) {
-    Block b = {NULL, NULL};
+static Stmts first_of(Columns *c, const Stmts *computed) {
+    Stmts b = {NULL, NULL};
     code(c->a, &b, NO_NODE, "if (ty == 0 && g < CG) { ~ } BARRIER();",
          computed);
     return b;
@@ -207,9 +207,9 @@ static Block first_of(Columns *c, const Block *computed) {
 // Makes a loop over a thread's columns one that all threads of a block go
 // through.  It takes one turn, or each column has one thread, so that no
 // barrier is needed behind it.
-static void open_loop(Columns *c, Stmt *column, const Block *first,
-                      const Block *rest) {
-    Block own = {NULL, NULL}, outside = {column, column};
+static void open_loop(Columns *c, Stmt *column, const Stmts *first,
+                      const Stmts *rest) {
+    Stmts own = {NULL, NULL}, outside = {column, column};
     Stmt *next = c->loop->next;
     code(c->a, &own, NO_NODE,
          arena_format(c->a,
@@ -217,7 +217,7 @@ static void open_loop(Columns *c, Stmt *column, const Block *first,
                       "    const %s g = g0 + tx; ~ ~ if (g < CG) { ~ }"
                       "}",
                       c->loop->type, c->loop->type),
-         column != NULL ? &outside : &(Block){NULL, NULL}, first, rest);
+         column != NULL ? &outside : &(Stmts){NULL, NULL}, first, rest);
     *c->loop = *own.first;
     c->loop->next = next;
 }
@@ -232,7 +232,7 @@ static Stmt *take_column(Columns *c) {
     return s;
 }
 
-void block_promote(Arena *a, Block *b) {
+void stmts_promote(Arena *a, Stmts *b) {
     Columns c = {.a = a};
     int64_t columns = space_columns_of(b);
     if (columns % 8 != 0 || columns > MAX_COLUMNS || !find_columns(&c, b) ||
@@ -240,15 +240,15 @@ void block_promote(Arena *a, Block *b) {
         return;
     StringMap used = used_by_rows(&c), needed = marks_new(&c),
               number = marks_new(&c);
-    Block stores = store_promoted(&c, &used, &needed, &number);
+    Stmts stores = store_promoted(&c, &used, &needed, &number);
     if (c.count == 0 || c.count * columns * (int64_t)sizeof(float) > MAX_BYTES)
         return;
     Stmt *column = take_column(&c);
-    Block first = {NULL, NULL}, rest = first, shared = first;
+    Stmts first = {NULL, NULL}, rest = first, shared = first;
     take_needed(&c, &first, c.block->first, &needed, NULL);
-    block_append(&first, &stores);
+    stmts_append(&first, &stores);
     take_needed(&c, &rest, c.block->first, &used, &number);
-    block_append(&rest, &(Block){c.rows, c.block->last});
+    stmts_append(&rest, &(Stmts){c.rows, c.block->last});
     first = first_of(&c, &first);
     code(a, &shared, NO_NODE, "SHARED float factor[$ * TX * VW];",
          x_number(a, c.count));

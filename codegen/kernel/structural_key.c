@@ -12,7 +12,7 @@ typedef struct {
     const SpecConstants *specs;
 } Key;
 
-static void key_block(const Key *k, const Block *b);
+static void key_block(const Key *k, const Stmts *b);
 
 static int number_of(Arena *a, Numbers *n, long number) {
     int i = 0;
@@ -75,7 +75,7 @@ static void key_stmt(const Key *k, const Stmt *s) {
     key_block(k, &s->other);
 }
 
-static void key_block(const Key *k, const Block *b) {
+static void key_block(const Key *k, const Stmts *b) {
     text_add(k->t, "{");
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         key_stmt(k, s);

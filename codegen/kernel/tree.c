@@ -95,7 +95,7 @@ bool is_named(const Expr *x, const char *name) {
            strcmp(x->name, name) == 0;
 }
 
-void block_add(Block *b, Stmt *s) {
+void stmts_add(Stmts *b, Stmt *s) {
     if (b->last != NULL)
         b->last->next = s;
     else
@@ -103,10 +103,10 @@ void block_add(Block *b, Stmt *s) {
     b->last = s;
 }
 
-void block_append(Block *b, const Block *more) {
+void stmts_append(Stmts *b, const Stmts *more) {
     if (more->first == NULL)
         return;
-    block_add(b, more->first);
+    stmts_add(b, more->first);
     b->last = more->last;
 }
 
@@ -134,11 +134,11 @@ static void stmt_visit(const Stmt *s, ExprVisit *visit, void *context) {
     expr_visit(s->value, visit, context);
     expr_visit(s->test, visit, context);
     expr_visit(s->step, visit, context);
-    block_visit(&s->body, visit, context);
-    block_visit(&s->other, visit, context);
+    stmts_visit(&s->body, visit, context);
+    stmts_visit(&s->other, visit, context);
 }
 
-void block_visit(const Block *b, ExprVisit *visit, void *context) {
+void stmts_visit(const Stmts *b, ExprVisit *visit, void *context) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
         stmt_visit(s, visit, context);
 }
@@ -152,9 +152,9 @@ bool is_operator(const Expr *x, const char *op) {
     return x->kind == X_OP && x->count == 2 && strcmp(x->name, op) == 0;
 }
 
-int block_names(const Block *b) {
+int stmts_names(const Stmts *b) {
     int names = 0;
-    block_visit(b, count_name, &names);
+    stmts_visit(b, count_name, &names);
     return names;
 }
 
@@ -168,9 +168,9 @@ static void search(void *context, const Expr *x) {
     s->found |= x->kind == X_NAME && expr_equal(x, s->name);
 }
 
-bool block_mentions(const Block *b, const Expr *name) {
+bool stmts_mentions(const Stmts *b, const Expr *name) {
     Search s = {name, false};
-    block_visit(b, search, &s);
+    stmts_visit(b, search, &s);
     return s.found;
 }
 
@@ -185,10 +185,10 @@ static bool stmt_equal(const Stmt *s, const Stmt *t) {
     for (int i = 0; i < MAX_DIMS; i++)
         if (!expr_equal(s->dim[i], t->dim[i]))
             return false;
-    return block_equal(&s->body, &t->body) && block_equal(&s->other, &t->other);
+    return stmts_equal(&s->body, &t->body) && stmts_equal(&s->other, &t->other);
 }
 
-bool block_equal(const Block *b, const Block *c) {
+bool stmts_equal(const Stmts *b, const Stmts *c) {
     const Stmt *s = b->first, *t = c->first;
     while (s != NULL && t != NULL && stmt_equal(s, t)) {
         s = s->next;
@@ -227,16 +227,16 @@ static Stmt *stmt_rewrite(const Rewrite *r, const Stmt *s) {
     own->value = expr_rewrite(r, s->value);
     own->test = expr_rewrite(r, s->test);
     own->step = expr_rewrite(r, s->step);
-    own->body = block_rewrite(r->a, &s->body, r->map, r->context);
-    own->other = block_rewrite(r->a, &s->other, r->map, r->context);
+    own->body = stmts_rewrite(r->a, &s->body, r->map, r->context);
+    own->other = stmts_rewrite(r->a, &s->other, r->map, r->context);
     return own;
 }
 
-Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context) {
+Stmts stmts_rewrite(Arena *a, const Stmts *b, ExprMap *map, void *context) {
     Rewrite r = {a, map, context};
-    Block own = {NULL, NULL};
+    Stmts own = {NULL, NULL};
     for (const Stmt *s = b->first; s != NULL; s = s->next)
-        block_add(&own, stmt_rewrite(&r, s));
+        stmts_add(&own, stmt_rewrite(&r, s));
     return own;
 }
 

@@ -69,9 +69,10 @@ typedef enum {
 
 typedef struct Stmt Stmt;
 
+// A list of statements, as the body of a loop.
 typedef struct {
     Stmt *first, *last;
-} Block;
+} Stmts;
 
 // An enumerator.  spec: a specialization constant, which may differ within a
 // family.
@@ -99,7 +100,7 @@ struct Stmt {
     const Expr *value, *test, *step;
     Constant constant[MAX_CONSTANTS];
     int num_constants;
-    Block body, other;
+    Stmts body, other;
     TableRow *row; // of a table
     int num_rows;
     bool aligned;       // a table that is read in vectors
@@ -120,7 +121,7 @@ typedef struct Tree {
     const char *function; // of the kernel whose function the host calls, and a
     const Expr *values;   // list of values for it; NULL: see
                           // parametrize.c
-    Block tables, body;
+    Stmts tables, body;
 } Tree;
 
 // The kinds of numbers in kernel IR, as "size" in size(64); NULL for others.
@@ -151,8 +152,8 @@ bool is_number(const Expr *x, int64_t value);
 // Whether x is the variable or constant of that name.
 bool is_named(const Expr *x, const char *name);
 
-void block_add(Block *b, Stmt *s);
-void block_append(Block *b, const Block *more);
+void stmts_add(Stmts *b, Stmt *s);
+void stmts_append(Stmts *b, const Stmts *more);
 
 // Parses an expression.  Each $ stands for the next argument, an Expr *, and $0
 // to $9 for operands.  A syntax error ends the program.
@@ -160,12 +161,12 @@ const Expr *expr(Arena *a, const char *format, ...);
 const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand);
 
 // Appends statements for node n to b.  $ is as in expr; a name that ends in
-// @ is n's, and ~ stands for the next argument, a Block *.
-void code(Arena *a, Block *b, NodeId n, const char *format, ...);
+// @ is n's, and ~ stands for the next argument, a Stmts *.
+void code(Arena *a, Stmts *b, NodeId n, const char *format, ...);
 
 // Parses statements of kernel IR.  On an error returns false, with the reason
 // in *why.
-bool block_read(Arena *a, Block *b, const char *text, const char **why);
+bool stmts_read(Arena *a, Stmts *b, const char *text, const char **why);
 
 // Parses the output of tree_print, and moves *text behind it.
 bool tree_read(Arena *a, Tree *tree, const char **text, const char **why);
@@ -178,22 +179,22 @@ void *map_name(StringMap *m, const Expr *name, size_t bytes);
 // Calls visit with each expression of b in the order of the text, including
 // declared and assigned names.
 typedef void ExprVisit(void *context, const Expr *x);
-void block_visit(const Block *b, ExprVisit *visit, void *context);
+void stmts_visit(const Stmts *b, ExprVisit *visit, void *context);
 
 // The same for x, which may be NULL, and its operands.
 void expr_visit(const Expr *x, ExprVisit *visit, void *context);
 
 // Number of names that b mentions, each counted as often as it occurs.
-int block_names(const Block *b);
+int stmts_names(const Stmts *b);
 
 // Whether b mentions a name.
-bool block_mentions(const Block *b, const Expr *name);
+bool stmts_mentions(const Stmts *b, const Expr *name);
 
-bool block_equal(const Block *b, const Block *c);
+bool stmts_equal(const Stmts *b, const Stmts *c);
 
 // A copy of b.  map replaces each expression without operands.
 typedef const Expr *ExprMap(void *context, const Expr *x);
-Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
+Stmts stmts_rewrite(Arena *a, const Stmts *b, ExprMap *map, void *context);
 
 // Whether s is the loop over a thread block's rows, whose first row is `lo +
 // ty`.
@@ -226,24 +227,24 @@ bool is_call(const Expr *x, IntrinsicKind kind);
 const char *tree_verify(Arena *a, const Tree *tree);
 
 // Moves computations out of loops, and merges equal ones.
-void block_hoist(Arena *a, Block *b);
+void stmts_hoist(Arena *a, Stmts *b);
 
 // Fuses products and sums of floats in b to fma, except in statements of exact
 // nodes, whose roundings decide a result; exact may be NULL.
-void block_fma(Arena *a, Block *b, const bool *exact);
+void stmts_fma(Arena *a, Stmts *b, const bool *exact);
 
 // The nodes of a graph whose sums are not fused.
 bool *fma_exact(Arena *a, const Graph *g);
 
 // Computes the factors of a thread block's columns once, in shared memory.
-void block_promote(Arena *a, Block *b);
+void stmts_promote(Arena *a, Stmts *b);
 
 // Makes the loop over columns the inner one, in a kernel with many vectors of
 // few columns.  Whether b is one.
-bool block_interchange(Arena *a, Block *b);
+bool stmts_interchange(Arena *a, Stmts *b);
 
 // Removes unused indices, products and arrays.
-void block_dce(Arena *a, Block *b);
+void stmts_dce(Arena *a, Stmts *b);
 
 // Waits for the kernel before, ahead of the first access of global memory.
 void tree_wait(Arena *a, Tree *tree);
@@ -257,7 +258,7 @@ int64_t greatest_divisor(int64_t a, int64_t b);
 
 // The widest vectors, of at most `columns` elements, that are aligned in all
 // accesses to VW lanes: VW must divide the result.
-int64_t block_width(Arena *a, const Block *b, int64_t columns);
+int64_t stmts_width(Arena *a, const Stmts *b, int64_t columns);
 
 // ---- cost.c ----
 
@@ -271,9 +272,9 @@ int registers_within(int blocks);
 // ---- print ----
 
 // Appends b as C: own is the kernel's name.
-void block_print(Text *t, const Block *b, const char *own);
+void stmts_print(Text *t, const Stmts *b, const char *own);
 // Appends b as CUDA Tile C++: its values are tiles (runtime/prelude/tile.h).
-void block_print_tiles(Text *t, const Block *b);
+void stmts_print_tiles(Text *t, const Stmts *b);
 // Appends a kernel as kernel IR, with the kinds of numbers and the node of each
 // statement.
 void tree_print(Text *t, const Tree *tree);

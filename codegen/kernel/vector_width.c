@@ -114,7 +114,7 @@ static void access_bound(Widths *w, const Expr *x) {
     }
 }
 
-static void block_bound(Widths *w, const Block *b) {
+static void stmts_bound(Widths *w, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_DECLARE && s->value != NULL && s->dim[0] == NULL)
             declare(w, s->name, divisor_of(w, s->value));
@@ -127,13 +127,13 @@ static void block_bound(Widths *w, const Block *b) {
         for (int i = 0; i < s->num_constants; i++)
             declare(w, x_name(w->a, s->constant[i].name),
                     divisor_of(w, s->constant[i].value));
-        block_bound(w, &s->body);
-        block_bound(w, &s->other);
+        stmts_bound(w, &s->body);
+        stmts_bound(w, &s->other);
     }
 }
 
-int64_t block_width(Arena *a, const Block *b, int64_t columns) {
-    Widths w = {a, map_new(a, block_names(b)), columns};
-    block_bound(&w, b);
+int64_t stmts_width(Arena *a, const Stmts *b, int64_t columns) {
+    Widths w = {a, map_new(a, stmts_names(b)), columns};
+    stmts_bound(&w, b);
     return w.width;
 }

@@ -94,7 +94,7 @@ static Varies expr_varies(Verifier *v, const Expr *x) {
 
 // ---- statements ----
 
-static void block_verify(Verifier *v, const Block *b, Varies varies);
+static void stmts_verify(Verifier *v, const Stmts *b, Varies varies);
 
 // A name varies from an assignment of a varying value on.
 static void set_verify(Verifier *v, const Stmt *s) {
@@ -125,7 +125,7 @@ static void repeat_verify(Verifier *v, const Stmt *s) {
         declare(v, x->arg[0], UNIFORM);
     for (int i = 1; i < x->count; i++)
         expr_varies(v, x->arg[i]);
-    block_verify(v, &s->body, v->varies);
+    stmts_verify(v, &s->body, v->varies);
     v->count = before;
     v->block = block;
 }
@@ -137,7 +137,7 @@ static void for_verify(Verifier *v, const Stmt *s) {
     declare(v, s->name, varies);
     varies |= expr_varies(v, s->test);
     varies |= expr_varies(v, s->step);
-    block_verify(v, &s->body, v->varies | varies);
+    stmts_verify(v, &s->body, v->varies | varies);
     v->count = before;
     v->block = block;
 }
@@ -184,16 +184,16 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
         break;
     case S_IF: {
         Varies varies = expr_varies(v, s->value) | v->varies;
-        block_verify(v, &s->body, varies);
-        block_verify(v, &s->other, varies);
+        stmts_verify(v, &s->body, varies);
+        stmts_verify(v, &s->other, varies);
         break;
     }
     case S_SWITCH:
-        block_verify(v, &s->body, expr_varies(v, s->value) | v->varies);
+        stmts_verify(v, &s->body, expr_varies(v, s->value) | v->varies);
         break;
     case S_BLOCK:
     case S_CASE:
-        block_verify(v, &s->body, v->varies);
+        stmts_verify(v, &s->body, v->varies);
         break;
     case S_ENUM:
         for (int i = 0; i < s->num_constants; i++) {
@@ -210,7 +210,7 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
     }
 }
 
-static void block_verify(Verifier *v, const Block *b, Varies varies) {
+static void stmts_verify(Verifier *v, const Stmts *b, Varies varies) {
     int before = v->count, block = v->block;
     Varies outer = v->varies;
     v->varies = varies;
@@ -230,6 +230,6 @@ const char *tree_verify(Arena *a, const Tree *tree) {
         declare(&v, tree->param[i], UNIFORM);
     for (const Stmt *s = tree->tables.first; s != NULL; s = s->next)
         stmt_verify(&v, s);
-    block_verify(&v, &tree->body, UNIFORM);
+    stmts_verify(&v, &tree->body, UNIFORM);
     return NULL;
 }

@@ -89,7 +89,7 @@ static Tree kernel_of(Arena *a, const char *body) {
                                     "float x = 2.0f; float y = x; int i = 7;"
                                     "int k = 0; %s\n%s",
                                     body, stores ? "" : "put_f32(out, z);");
-    ck_assert_msg(block_read(a, &tree.body, text, &why), "%s: %s", text, why);
+    ck_assert_msg(stmts_read(a, &tree.body, text, &why), "%s: %s", text, why);
     return tree;
 }
 
@@ -101,8 +101,8 @@ static const char *text_of(Arena *a, const Tree *tree) {
 
 static const char *fused(Arena *a, const char *body, const bool *exact) {
     Tree tree = kernel_of(a, body);
-    block_fma(a, &tree.body, exact);
-    block_dce(a, &tree.body);
+    stmts_fma(a, &tree.body, exact);
+    stmts_dce(a, &tree.body);
     const char *why = tree_verify(a, &tree);
     ck_assert_msg(why == NULL, "%s", why);
     return text_of(a, &tree);

@@ -37,11 +37,10 @@ static const char *const exact[] = {
 
 START_TEST(expressions_read_back) {
     Arena *a = arena_new();
-    Block b = {NULL, NULL};
+    Stmts b = {NULL, NULL};
     const char *why = "";
-    ck_assert_msg(
-        block_read(a, &b, arena_format(a, "f(%s);", exact[_i]), &why), "%s",
-        why);
+    ck_assert_msg(stmts_read(a, &b, arena_format(a, "f(%s);", exact[_i]), &why),
+                  "%s", why);
     Text t = text_new(a);
     Tree tree = {.name = "k", .body = b};
     tree_print(&t, &tree);
@@ -74,12 +73,12 @@ static bool is_call_of(const Stmt *s, const char *name) {
            strcmp(s->value->name, name) == 0;
 }
 
-static Block without(const Block *b, const Stmt *left_out) {
-    Block rest = {NULL, NULL};
+static Stmts without(const Stmts *b, const Stmt *left_out) {
+    Stmts rest = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         next = s->next;
         if (s != left_out)
-            block_add(&rest, s);
+            stmts_add(&rest, s);
     }
     rest.last->next = NULL;
     return rest;
@@ -102,7 +101,7 @@ static void check_wait(Arena *a, Tree *tree, const char *name) {
     ck_assert(is_call_of(trigger, "LAUNCH_DEPENDENTS") && access != NULL);
     tree->body = without(&tree->body, wait);
     check_refused(a, tree, name);
-    const Block rest = tree->body = without(&tree->body, trigger);
+    const Stmts rest = tree->body = without(&tree->body, trigger);
     check_refused(a, tree, name);
     Stmt *behind = access->next, *last = rest.last;
     access->next = wait;
@@ -110,11 +109,11 @@ static void check_wait(Arena *a, Tree *tree, const char *name) {
     tree->body.last = behind != NULL ? last : wait;
     check_refused(a, tree, name);
     access->next = behind;
-    tree->body = (Block){NULL, NULL};
+    tree->body = (Stmts){NULL, NULL};
     wait->next = NULL;
-    Block own = {wait, wait};
+    Stmts own = {wait, wait};
     code(a, &tree->body, NO_NODE, "UNROLLED(turn, 1) { ~ }", &own);
-    block_append(&tree->body, &rest);
+    stmts_append(&tree->body, &rest);
     check_refused(a, tree, name);
 }
 
@@ -132,8 +131,8 @@ static void check_kernel(void *context, Kernel *k) {
     tree_print(&twice, &read);
     ck_assert_str_eq(text_string(&once), text_string(&twice));
     ck_assert_ptr_null(tree_verify(a, &read));
-    block_print(&c, &k->tree->body, k->name);
-    block_print(&again, &read.body, k->name);
+    stmts_print(&c, &k->tree->body, k->name);
+    stmts_print(&again, &read.body, k->name);
     // A comment beside a pointer is not part of kernel IR.
     if (strstr(text_string(&c), " // ") == NULL)
         ck_assert_str_eq(text_string(&c), text_string(&again));
@@ -199,7 +198,7 @@ START_TEST(mistakes_are_found) {
     const char *why = "";
     const Expr *pointer = x_of_node(a, "p", 1);
     Tree tree = {.param = &pointer, .num_params = 1};
-    ck_assert_msg(block_read(a, &tree.body, trees[_i].body, &why), "%s", why);
+    ck_assert_msg(stmts_read(a, &tree.body, trees[_i].body, &why), "%s", why);
     why = tree_verify(a, &tree);
     if (trees[_i].why == NULL)
         ck_assert_msg(why == NULL, "%s", why);
@@ -243,7 +242,7 @@ START_TEST(early_accesses_are_found) {
     const char *why = "";
     const Expr *pointer = x_of_node(a, "p", 1);
     Tree tree = {.param = &pointer, .num_params = 1};
-    ck_assert_msg(block_read(a, &tree.body, waits[_i].body, &why), "%s", why);
+    ck_assert_msg(stmts_read(a, &tree.body, waits[_i].body, &why), "%s", why);
     why = tree_verify_wait(a, &tree);
     if (waits[_i].why == NULL)
         ck_assert_msg(why == NULL, "%s", why);
@@ -259,8 +258,8 @@ END_TEST
 START_TEST(unused_indices_are_left_out) {
     Arena *a = arena_new();
     const char *why;
-    Block b = {NULL, NULL};
-    ck_assert(block_read(a, &b,
+    Stmts b = {NULL, NULL};
+    ck_assert(stmts_read(a, &b,
                          "const int i1 = 7;"
                          "const int i2 = i1 / 2;"
                          "const int i3 = clamp(i2, 4);"
@@ -268,9 +267,9 @@ START_TEST(unused_indices_are_left_out) {
                          "const int i4 = i1 + 1;"
                          "put_f32(p + i4, 0.0f);",
                          &why));
-    block_dce(a, &b);
+    stmts_dce(a, &b);
     Text t = text_new(a);
-    block_print(&t, &b, "k");
+    stmts_print(&t, &b, "k");
     ck_assert_str_eq(text_string(&t), "const int i1 = 7;\n"
                                       "const float s = row_sum(x, 4, shared);\n"
                                       "const int i4 = i1 + 1;\n"
