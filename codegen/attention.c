@@ -147,7 +147,7 @@ static Index channels_at(const Attend *a, NodeId n, const Expr *first) {
 // Positions from T on are zeros.
 static void emit_tile(const Attend *a, Stmts *b, Tile t) {
     Emit *e = a->e;
-    Scope *s = block_open(e, a->kernel, x_name(e->a, "LW"));
+    Scope *s = scope_open(e, a->kernel, x_name(e->a, "LW"));
     const Expr *rows = x_name(e->a, t.rows), *from = x_name(e->a, t.from);
     const Expr *to = x_name(e->a, t.to);
     if (t.transposed)
@@ -222,7 +222,7 @@ static void declare_products(const Attend *a, Stmts *b, const char *to) {
          sum, sum);
 }
 
-// A column of the tile from j0 on, behind which none of the rows i .. i + RM -
+// A column of the tile from j0 on, beyond which none of the rows i .. i + RM -
 // 1 attends to any.
 static const Expr *last_product(const Attend *a) {
     Emit *e = a->e;
@@ -334,7 +334,7 @@ static void emit_row(const Attend *a, Stmts *b, NodeId n, const Expr *at,
     Emit *e = a->e;
     Type t = *e->g->node[n].type;
     const Expr *dw = x_name(e->a, "DW");
-    Scope *row = block_open(e, a->kernel, dw);
+    Scope *row = scope_open(e, a->kernel, dw);
     Index p = {.rank = 3,
                .dim = {t.dim[0], t.dim[1], t.dim[2]},
                .index = {x_name(e->a, "n"), at, EXPR(e, "$ + c", first)},
@@ -443,7 +443,7 @@ static void emit_softmax(const Attend *a, Stmts *b) {
          "for (int c = row_thread * VS; c < BN && c <= last; c += RT * VS) {"
          "    float score[VS];"
          "    LANES_DO(k, VS) score[k] = s[i * (BN + PAD) + c + k];"
-         "    LANES_DO(k, VS) big[k] = larger(big[k], score[k]);"
+         "    LANES_DO(k, VS) big[k] = maximum(big[k], score[k]);"
          "}"
          "const float now = row_max(lanes_max(big, VS), RT, factor);"
          "float all[VS];"
@@ -543,7 +543,7 @@ static void emit_deltas(const Attend *a, Stmts *b, const char *rows) {
     Emit *e = a->e;
     const NodeId *arg = e->g->node[a->n].arg;
     Stmts row = {NULL, NULL};
-    Scope *s = block_open(e, a->kernel, x_name(e->a, "LW"));
+    Scope *s = scope_open(e, a->kernel, x_name(e->a, "LW"));
     const Expr *x =
         value_at(e, s, arg[1], channels_at(a, arg[1], query_channel(a)));
     const Expr *dx =

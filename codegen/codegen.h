@@ -84,7 +84,7 @@ void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *gpu,
 
 // ---- kernel/passes.c ----
 
-// Name and purpose of the pass on kernel IR of that number; NULL behind the
+// Name and purpose of the pass on kernel IR of that number; NULL past the
 // last.
 const char *codegen_pass(int i, const char **purpose);
 
@@ -212,7 +212,7 @@ typedef struct {
 // The index of an equal kernel, or count.
 int tile_equal(const TileKernel *list, int count, const TileKernel *k);
 // The number of the code of a kernel's first configuration: those of the others
-// have the numbers behind.
+// have the next numbers.
 int tile_code(const TileTexts *t, int kernel);
 // "128x64x64, 8 warps, 4 parts, swizzle 8": the last two if there are several.
 const char *tile_config_text(const TileConfig *c, Arena *a);

@@ -99,13 +99,13 @@ typedef struct {
     NodeId *tabled; // nodes of the graph with a table
     int num_tabled;
     int tabled_numbers;    // tables in constant memory
-    const Expr **constant; // with local: numbers that differ between entries
-    int num_constants;
+    const Expr **number;   // with local: numbers that differ between entries
+    int num_numbers;
     const Expr *k, *vw, *zero, *one; // names and numbers that every kernel uses
 } Emit;
 
 // Appends statements that compute node n: see code() of tree.h.
-#define CODE(e, block, n, ...) code((e)->a, block, n, __VA_ARGS__)
+#define CODE(e, stmts, n, ...) code((e)->a, stmts, n, __VA_ARGS__)
 #define EXPR(e, ...) expr((e)->a, __VA_ARGS__)
 
 // ---- pointwise.c ----
@@ -197,7 +197,7 @@ const Expr *integer_of(Emit *e, int64_t value);
 
 // Moves the statements of s into a block of their own.  The statements that
 // they require of s come first.
-Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
+Scope *scope_open(Emit *e, Scope *s, const Expr *lanes);
 
 // Whether n has one element.
 bool is_scalar(const Emit *e, NodeId n);
@@ -282,7 +282,7 @@ enum { IN_FLIGHT = 32 << 10 }; // bytes of loads of a multiprocessor
 
 // Chooses the resident blocks of a kernel over rows, and lets the row loop of a
 // grid kernel read two rows at a time, where registers allow.  Returns the
-// bytes in flight, or IN_FLIGHT if they are not for it to choose.
+// bytes in flight; if it does not choose, IN_FLIGHT, or 0 of narrow vectors.
 int choose_occupancy(Emit *e, Tree *tree);
 
 // ---- update.c, multi_tensor_slice.c ----

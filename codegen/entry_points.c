@@ -98,7 +98,8 @@ static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
     enum { LAUNCH_BYTES = 128 };
     size_t before = 0, total = 0;
     for (int i = 0; i < w->num_steps; i++)
-        before += (size_t)count_rerolled(&w->step[i], w->a) * LAUNCH_BYTES;
+        before +=
+            (size_t)count_emitted_launches(&w->step[i], w->a) * LAUNCH_BYTES;
     for (int k = 0; k < count; k++)
         total += code_bytes(kernel[k]);
     total += before;

@@ -219,7 +219,7 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
 // The variance's operand in three rows: the first, middle and last.  Their
 // columns are the first, middle and last too, as there may be one row only.
 static Scope *open_sample(Emit *e, Scope *s, Type space, bool all, Index *p) {
-    Scope *row = block_open(e, s, e->vw);
+    Scope *row = scope_open(e, s, e->vw);
     CODE(e, &row->before, NO_NODE,
          arena_format(e->a,
                       "const %s r = j == 0 ? 0 : j == 1 ? ROWS / 2 "
@@ -258,7 +258,7 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Stmts *b, Type space,
     Index p;
     if (b->first != NULL) // others have read `samples`
         CODE(e, b, n, "BARRIER();");
-    Scope *column = block_open(e, kernel, e->vw);
+    Scope *column = scope_open(e, kernel, e->vw);
     Scope *row = open_sample(e, column, space, false, &p);
     CODE(e, &row->lanes, n, "samples[(j * VW + k) * TX + tx] = $;",
          value_at(e, row, e->g->node[n].arg[0], p));

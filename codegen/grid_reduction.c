@@ -117,7 +117,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     switch (e->g->node[n].op) {
     case OP_max:
         CODE(e, b, n,
-             lanes ? "s@[k] = larger(s@[k], $);" : "s@ = larger(s@, $);",
+             lanes ? "s@[k] = maximum(s@[k], $);" : "s@ = maximum(s@, $);",
              value);
         break;
     case OP_var:

@@ -108,7 +108,7 @@ static const Expr *index_bounded(Emit *e, Scope *s, const Expr *index,
     const Expr *starts = x_number(e->a, count);
     if (lanes != NULL && e->step > 1)
         starts = EXPR(e, "$ - $ + 1", starts, lanes);
-    return index_new(e, s, "i", EXPR(e, "clamp($, $)", index, starts));
+    return index_new(e, s, "i", EXPR(e, "clamp_index($, $)", index, starts));
 }
 
 static Index move_pad(Emit *e, Scope *s, NodeId n, Index p, Type from,
@@ -148,7 +148,7 @@ static Index move_shift(Emit *e, Scope *s, NodeId n, Index p,
             q.index[i] =
                 index_new(e, s, i == 1 ? "h" : "w",
                           EXPR(e,
-                               strcmp(mode, "edge") == 0 ? "clamp($, $)"
+                               strcmp(mode, "edge") == 0 ? "clamp_index($, $)"
                                                          : "reflect($, $)",
                                index, x_number(e->a, p.dim[i])));
     }
@@ -181,8 +181,8 @@ static Index move_transpose(Emit *e, NodeId n, Index p, Type from) {
 static const Expr *index_from(Emit *e, Scope *s, NodeId n, int i, Index p,
                               int64_t count) {
     const Expr *index = value_at(e, s, e->g->node[n].arg[i], p);
-    return index_new(e, s, "i",
-                     EXPR(e, "clamp($, $)", index, x_number(e->a, count)));
+    return index_new(
+        e, s, "i", EXPR(e, "clamp_index($, $)", index, x_number(e->a, count)));
 }
 
 // The first axes of p name an element of the index, the others one of a row.
@@ -308,12 +308,12 @@ static int64_t step_of(const Emit *e, const Node *d) {
         return from.rank == 1;
     if (inner == d->type->dim[last])
         return 0;
-    return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
+    return gcd(inner, node_ints(d, ATTR_low, last, 0));
 }
 
 Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     const Node *d = &e->g->node[n];
     if (p.lanes != NULL && !(pad_widens(e, d) && !is_named(p.lanes, "VW")))
-        e->step = greatest_divisor(e->step, step_of(e, d));
+        e->step = gcd(e->step, step_of(e, d));
     return move(e, s, n, p, inside);
 }

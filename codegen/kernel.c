@@ -180,7 +180,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *gpu, int i,
     if (k->group->kind == GROUP_GRID)
         stmts_promote(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
-    tree_wait(own, k->tree);
+    tree_insert_wait(own, k->tree);
     k->cost = tree_cost(k->tree, k->grid[GPU_PLAN], gpu->graph->act);
     KernelCost one = tree_cost(k->tree, 1, gpu->graph->act);
     for (int issue = 0; issue < NUM_ISSUES; issue++)

@@ -37,7 +37,7 @@ static bool is_written(const MergedKernel *m, const Graph *g,
 }
 
 // Marks the arguments whose memory no phase writes.  RESTRICT lets the compiler
-// read it at any time of the launch: behind a barrier, or by a cache that sees
+// read it at any time of the launch: after a barrier, or by a cache that sees
 // no writes.  A tensor that is dead after an early phase may have the memory of
 // a later phase's result.
 static void find_read_only(MergedKernel *m, const Graph *g) {

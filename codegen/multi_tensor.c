@@ -427,7 +427,7 @@ static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
                         Entry *to) {
     int mark = e->num_values;
     bool single = false;
-    e->num_local = e->num_constants = e->num_indices = 0;
+    e->num_local = e->num_numbers = e->num_indices = 0;
     e->entry = to->root;
     for (int i = 0; i < count; i++) {
         to->elements = task_elements(e, task[i]);
@@ -443,10 +443,10 @@ static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
     for (int i = 0; i < count; i++)
         perform(e, entry, s, task[i], p);
     to->body = loop_of(e, entry, s, single, to->elements);
-    to->number = e->constant;
-    to->num_numbers = e->num_constants;
+    to->number = e->number;
+    to->num_numbers = e->num_numbers;
     take_tensors(e, to);
-    e->constant = NULL;
+    e->number = NULL;
     e->entry = NO_NODE;
     forget(e, kernel, mark);
 }

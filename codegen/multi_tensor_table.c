@@ -165,13 +165,13 @@ static Stmt *table_new(Emit *e, StmtKind kind, const char *type,
 
 static void emit_type(Emit *e, const char *type, Widths w) {
     Stmt *s = table_new(e, S_STRUCT, NULL, type);
-    const Constant field[] = {
+    const Enumerator field[] = {
         {"size_t offset", x_number(e->a, w.pointers), false},
         {"float f", x_number(e->a, w.reals), false},
         {"int u", x_number(e->a, w.wholes), false}};
     for (int i = 0; i < 3; i++)
         if (field[i].value->integer > 0)
-            s->constant[s->num_constants++] = field[i];
+            s->enumerator[s->num_enumerators++] = field[i];
 }
 
 static void emit_rows_of(Emit *e, const Entries *entries, const Kind *kind) {

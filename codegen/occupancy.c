@@ -63,10 +63,11 @@ static void rows_look(Rows *r, const Stmts *b) {
 // vectors the compiler needs more than the estimate for the most blocks.
 static bool fits(const Emit *e, const KernelCost *k, int rows, int blocks) {
     enum { MORE = 4 };
-    int loads = k->loaded / (int)sizeof(float), most = blocks == MAX_BLOCKS;
-    int slack = most ? SLACK_OF_MOST : SLACK;
+    int loads = k->loaded / (int)sizeof(float);
+    bool full = blocks == MAX_BLOCKS;
+    int slack = full ? SLACK_OF_MOST : SLACK;
     int needed = k->registers + (rows > 1 ? loads + SECOND : -slack);
-    return needed + (e->narrow && most ? MORE : 0) <= registers_within(blocks);
+    return needed + (e->narrow && full ? MORE : 0) <= registers_within(blocks);
 }
 
 // Whether a thread has a few rows; with fewer, pairs of them cost more than
@@ -81,12 +82,12 @@ static bool has_pairs_of_rows(const Emit *e, int blocks) {
 // Two rows at a time share what an iteration of the loop costs.  A row of many
 // loads needs no second, but for loads of single elements.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
-    int most = r->functions ? VECTOR : 2 * VECTOR;
-    return k->loaded <= most || r->scalars ? 2 : 1;
+    int few = r->functions ? VECTOR : 2 * VECTOR;
+    return k->loaded <= few || r->scalars ? 2 : 1;
 }
 
 // Bytes that a thread loads before it waits.  The compiler places some loads of
-// a second row behind the first row's functions.
+// a second row after the first row's functions.
 static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
     bool late = r->functions && k->loaded > VECTOR;
     return rows == 1 ? k->loaded : late ? k->loaded * 3 / 2 : 2 * k->loaded;

@@ -58,7 +58,7 @@ static const Expr *cast_expr(Emit *e, DType to, DType from, const Expr *value) {
     if (!dtype_float(to) && dtype_float(from))
         value = EXPR(e, "int_of($)", value);
     bool wider = dtype_float(from) || from == I32;
-    return to == U8 && wider ? EXPR(e, "clamp($, 256)", value) : value;
+    return to == U8 && wider ? EXPR(e, "clamp_index($, 256)", value) : value;
 }
 
 // Whether C's division is safe for this operand.  Processors trap on division

@@ -105,7 +105,7 @@ typedef struct {
 LaunchLoop *reroll_launches(const PlannedStep *s, Arena *a, int *count);
 
 // The launches of a step that its function has, each one of a loop once.
-int count_rerolled(const PlannedStep *s, Arena *a);
+int count_emitted_launches(const PlannedStep *s, Arena *a);
 
 // The column of an argument, or -1 if it is the same in all iterations.
 int loop_column(const LaunchLoop *r, int launch, int argument);

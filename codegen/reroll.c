@@ -81,7 +81,7 @@ static bool argument_varies(const PlannedStep *s, const LaunchLoop *r,
     return false;
 }
 
-// Arguments that differ from one repetition to another have a column.
+// Arguments that differ from one iteration to another have a column.
 static void find_columns(const PlannedStep *s, Arena *a, LaunchLoop *r) {
     for (int j = 0; j < r->period; j++) {
         const Kernel *k = &s->kernel[r->first + j];
@@ -107,7 +107,7 @@ LaunchLoop *reroll_launches(const PlannedStep *s, Arena *a, int *count) {
     return list;
 }
 
-int count_rerolled(const PlannedStep *s, Arena *a) {
+int count_emitted_launches(const PlannedStep *s, Arena *a) {
     int count, written = 0;
     const LaunchLoop *list = reroll_launches(s, a, &count);
     for (int i = 0; i < count; i++)

@@ -72,7 +72,7 @@ static void add_element(Emit *e, Scope *sweep, NodeId n, const Expr *x) {
     }
     switch (op) {
     case OP_max:
-        CODE(e, b, n, "s@[k] = larger(s@[k], $);", x);
+        CODE(e, b, n, "s@[k] = maximum(s@[k], $);", x);
         break;
     case OP_argmax:
         CODE(e, b, n,

@@ -32,14 +32,14 @@ static void emit_list(Emit *e, Scope *piece, NodeId n) {
     Index p = {.rank = 1, .dim = {count}, .index = {x_name(e->a, "j")}};
     const Expr *size = x_size(e->a, count);
     CODE(e, &piece->before, NO_NODE, "int named[INDICES_PER_THREAD];");
-    Scope *own = block_open(e, piece, NULL);
+    Scope *own = scope_open(e, piece, NULL);
     CODE(e, &own->before, NO_NODE,
          "const int at = from + threadIdx.x * INDICES_PER_THREAD + m;"
          "const int j = at < $ ? at : $ - 1;",
          size, size);
     const Expr *to = value_at(e, own, d->arg[1], p);
     CODE(e, &own->before, NO_NODE,
-         "named[m] = at < $ ? clamp($, ROWS) : -1;", size, to);
+         "named[m] = at < $ ? clamp_index($, ROWS) : -1;", size, to);
     CODE(e, &piece->before, NO_NODE,
          "UNROLLED(m, INDICES_PER_THREAD) { ~ }"
          "const int count ="
@@ -55,7 +55,7 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
                .index = {x_name(e->a, "j"), x_name(e->a, "c")},
                .lanes = e->vw};
     CODE(e, &some->before, NO_NODE, "float ahead[PREFETCH][VW];");
-    Scope *row = block_open(e, some, e->vw);
+    Scope *row = scope_open(e, some, e->vw);
     CODE(e, &row->before, NO_NODE,
          "if (at + m >= count) break;"
          "const int j = listed[2 * (at + m)];");
@@ -85,7 +85,7 @@ static void emit_sums(Emit *e, Stmts *b, NodeId n, const Expr *table) {
 
 // Adds the rows of an index piece, for each group of columns.
 static void emit_columns(Emit *e, Scope *column, NodeId n, const Expr *table) {
-    Scope *some = block_open(e, column, NULL);
+    Scope *some = scope_open(e, column, NULL);
     emit_ahead(e, some, n);
     emit_sums(e, &some->before, n, table);
     CODE(e, &column->before, NO_NODE,

@@ -34,7 +34,7 @@ static int phase_after(int before, const Graph *g, const Group *group) {
     return phase > before ? phase : before;
 }
 
-// A step, and its launches by repetition.
+// A step, and its launches by iteration.
 typedef struct {
     const Writer *w;
     const PlannedStep *s;
@@ -51,9 +51,9 @@ static const char *argument_text(Arena *a, Argument x) {
                     : arena_format(a, "t->%c%u", letter, x.node);
 }
 
-// Argument i of launch j of a repetition.
-static const char *repeated_text(const StepText *x, const LaunchLoop *r, int j,
-                                 int i) {
+// Argument i of launch j of an iteration.
+static const char *iteration_argument(const StepText *x, const LaunchLoop *r,
+                                      int j, int i) {
     const Kernel *k = &x->s->kernel[r->first + j];
     int column = loop_column(r, j, i);
     return column >= 0
@@ -75,14 +75,14 @@ static void write_launch(const StepText *x, Text *t, const LaunchLoop *r,
     if (k->text == NULL) {
         text_add(t, "%*srt_contract(d, %s", margin, "", call_text(x, r, k));
         for (int i = 0; i < launch_arguments(k); i++)
-            text_add(t, ", %s", repeated_text(x, r, j, i));
+            text_add(t, ", %s", iteration_argument(x, r, j, i));
         text_add(t, ");\n");
         return;
     }
     text_add(t, "%*sRUN(%s,\n%*s", margin, "", k->name, margin + 4, "");
     Wrap wrap = {t, margin + 4, margin + 4, 0};
     for (int i = 0; i < launch_arguments(k); i++)
-        wrap_add(&wrap, repeated_text(x, r, j, i));
+        wrap_add(&wrap, iteration_argument(x, r, j, i));
     text_add(t, ");\n");
 }
 
@@ -158,13 +158,13 @@ static void write_members(const StepText *x, Text *t) {
     for (int k = 0; k < x->num_loops; k++) {
         const LaunchLoop *r = &x->loop[k];
         if (r->columns > 0)
-            text_add(t, "    size_t from%d[%d][%d]; // of repeated launches\n",
+            text_add(t, "    size_t from%d[%d][%d]; // of rerolled launches\n",
                      r->first, r->trips, r->columns);
     }
     text_add(t, "} %s_tensors;\n\n", x->s->name);
 }
 
-// The arguments of repeated launches that differ.
+// The arguments of rerolled launches that differ.
 static void write_loop_table(const StepText *x, Text *t, const LaunchLoop *r,
                              int which) {
     const Graph *g = x->s->plan[which]->graph;

@@ -1,4 +1,4 @@
-// Tile epilogue: the operations behind a contraction, on the block's tile of
+// Tile epilogue: the operations after a contraction, on the block's tile of
 // its result.  A value is a tile with the extents of its tensor there: BM or 1
 // rows, BN or 1 columns.
 

@@ -214,8 +214,8 @@ static const Expr *load_slice(Emit *e, Scope *s, NodeId n, Index p) {
 const Expr *number_of(Emit *e, const Expr *x) {
     if (e->local == NULL)
         return x;
-    ARENA_APPEND(e->a, e->constant, e->num_constants, x);
-    return x_kind(e->a, X_ENTRY, e->num_constants - 1);
+    ARENA_APPEND(e->a, e->number, e->num_numbers, x);
+    return x_kind(e->a, X_ENTRY, e->num_numbers - 1);
 }
 
 const Expr *integer_of(Emit *e, int64_t value) {
@@ -325,7 +325,7 @@ static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Index p) {
     return value_set(e, s, n, p, pointwise_expr(e, n, operand));
 }
 
-Scope *block_open(Emit *e, Scope *s, const Expr *lanes) {
+Scope *scope_open(Emit *e, Scope *s, const Expr *lanes) {
     return scope_new(e, s, IN_LOOP, lanes);
 }
 
@@ -336,7 +336,7 @@ static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
     Type from = *e->g->node[d->arg[0]].type;
     const Expr *name = array_new(e, s, n, p), *inside;
     CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = 0;", p.lanes, name);
-    Scope *inner = block_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
+    Scope *inner = scope_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
     Index q = p;
     q.lanes = inner->width;
     q.dim[p.rank - 1] = from.dim[from.rank - 1];

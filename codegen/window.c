@@ -84,7 +84,7 @@ static const Expr *numbered(Emit *e, const char *stem, int number) {
 
 static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
     int number = ++e->num_indices;
-    return (Window){block_open(e, s, lanes), numbered(e, "r", number),
+    return (Window){scope_open(e, s, lanes), numbered(e, "r", number),
                     numbered(e, "q", number), number};
 }
 
@@ -127,9 +127,9 @@ static Index pixel_index(Emit *e, const Window *v, Pool w, Index p,
 static const Expr *clamp_to_image(Emit *e, const Window *v, Index *at, int axis,
                                   const Expr *window, int64_t stride,
                                   int64_t pad) {
-    const Expr *inside = index_new(
-        e, v->inner, axis == 1 ? "h" : "w",
-        EXPR(e, "clamp($, $)", at->index[axis], x_number(e->a, at->dim[axis])));
+    const Expr *inside = index_new(e, v->inner, axis == 1 ? "h" : "w",
+                                   EXPR(e, "clamp_index($, $)", at->index[axis],
+                                        x_number(e->a, at->dim[axis])));
     at->index[axis] = inside;
     return index_new(e, v->inner, axis == 1 ? "r" : "q",
                      EXPR(e, "$ - $ * $ + $", inside, window,
@@ -137,7 +137,7 @@ static const Expr *clamp_to_image(Emit *e, const Window *v, Index *at, int axis,
 }
 
 // Statements over lanes, or over the only element.
-static Stmts *lane_block(Scope *s, Index p) {
+static Stmts *lane_stmts(Scope *s, Index p) {
     return p.lanes != NULL ? &s->lanes : &s->before;
 }
 
@@ -169,9 +169,10 @@ static const Expr *running(Emit *e, Scope *s, NodeId n, Index p,
 // The first row or column of a window that is inside of the image.
 static const Expr *first_inside(Emit *e, const Expr *index, int64_t stride,
                                 int64_t pad) {
-    return pad == 0 ? e->zero
-                    : EXPR(e, "clamp($ - $ * $, $)", x_number(e->a, pad), index,
-                           x_number(e->a, stride), x_number(e->a, pad + 1));
+    return pad == 0
+               ? e->zero
+               : EXPR(e, "clamp_index($ - $ * $, $)", x_number(e->a, pad),
+                      index, x_number(e->a, stride), x_number(e->a, pad + 1));
 }
 
 // Initial index of a maximum: it stays if all elements are -INF.
@@ -209,9 +210,9 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
         q = clamp_to_image(e, &v, &at, 2, p.index[2], w.stride[1], w.pad[1]);
     }
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
-    Stmts *b = lane_block(v.inner, p);
+    Stmts *b = lane_stmts(v.inner, p);
     // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
-    // would not vectorize two.  On a GPU, where the loops are unrolled, the
+    // would not vectorize two.  On a GPU, which unrolls a window's row, the
     // first element is compared with nothing.
     const Expr *here = EXPR(e, "$ * $ + $", r, x_size(e->a, w.columns), q);
     for (int i = 0; i < 2; i++) {
@@ -239,7 +240,7 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
              at.index[1], x_number(e->a, image.dim[1]), at.index[2],
              at.index[2], x_number(e->a, image.dim[2]));
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
-    CODE(e, lane_block(v.inner, p), n, "$ += $ * $;", sum, x, share_of(e, w));
+    CODE(e, lane_stmts(v.inner, p), n, "$ += $ * $;", sum, x, share_of(e, w));
     loops_close(e, &s->before, v, w, w.crosses_edge);
 }
 
@@ -257,8 +258,9 @@ static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
 
 // Row h1 or column w1 of the windows, clamped to the last window.
 static const Expr *bounded(Emit *e, Pool w, const Expr *name, int64_t count) {
-    return w.covers_image ? name
-                          : EXPR(e, "clamp($, $)", name, x_number(e->a, count));
+    return w.covers_image
+               ? name
+               : EXPR(e, "clamp_index($, $)", name, x_number(e->a, count));
 }
 
 // The gradient of a pool: n at p, and the pooled gradient of p's windows.
@@ -318,9 +320,9 @@ static Pool windows_near(Pool w) {
 
 // Along an axis, the number of a window that may contain the pixel, counted
 // back from the last, and the pixel's index in it.
-static void window_holds(Emit *e, Scope *s, const Unpooled *u, int axis,
-                         const Expr *window, const Expr *tap,
-                         const Expr *loop) {
+static void declare_window(Emit *e, Scope *s, const Unpooled *u, int axis,
+                           const Expr *window, const Expr *tap,
+                           const Expr *loop) {
     const Pool *w = &u->window;
     const Expr *index = u->p.index[axis + 1];
     const Expr *pad = x_number(e->a, w->pad[axis]);
@@ -337,8 +339,8 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     const Pool *w = &u.window;
     const Expr *h = numbered(e, "h", v.number), *c = numbered(e, "w", v.number);
     const Expr *a = numbered(e, "a", v.number), *b = numbered(e, "b", v.number);
-    window_holds(e, v.inner, &u, 0, h, a, v.r);
-    window_holds(e, v.inner, &u, 1, c, b, v.q);
+    declare_window(e, v.inner, &u, 0, h, a, v.r);
+    declare_window(e, v.inner, &u, 1, c, b, v.q);
     // This window may not exist.
     CODE(e, &v.inner->before, NO_NODE,
          "if ($ < 0 || $ >= $ || $ >= $ || $ < 0 || $ >= $ || $ >= $)"
@@ -349,7 +351,7 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     u.at.index[2] = c;
     const Expr *tap = EXPR(e, "$ * $ + $", a, x_size(e->a, w->columns), b);
     const Expr *term = pool_grad_term(e, v.inner, u.node, *w, u.at, tap);
-    CODE(e, lane_block(v.inner, u.p), u.n, "$ += $;", sum, term);
+    CODE(e, lane_stmts(v.inner, u.p), u.n, "$ += $;", sum, term);
     loops_close(e, &s->before, v, windows_near(*w), true);
     return sum;
 }
@@ -360,7 +362,7 @@ static const Expr *pool_grad(Emit *e, Scope *s, NodeId n, Index p) {
                              : overlapping_grad(e, s, u);
 }
 
-// The value of n at p in an array, for scopes behind the lane loop of s.
+// The value of n at p in an array, for scopes after the lane loop of s.
 static const Expr *lanes_stored(Emit *e, Scope *s, NodeId n, Index p,
                                 const char *stem) {
     if (is_uniform(*e->g->node[n].type, p))
@@ -426,7 +428,7 @@ static const Expr *blend_first(Emit *e, bool nearest, const Expr *index,
     const Expr *f = x_number(e->a, from), *t = x_size(e->a, to);
     if (nearest)
         return EXPR(e, "($ * $ + $) / $", index, t, x_size(e->a, from - 1), f);
-    return EXPR(e, "clamp(((2 * $ - 1) * $ - $) / $, $)", index, t, f,
+    return EXPR(e, "clamp_index(((2 * $ - 1) * $ - $) / $, $)", index, t, f,
                 x_number(e->a, 2 * from), x_number(e->a, to));
 }
 
@@ -436,8 +438,8 @@ static const Expr *blend_test(Emit *e, bool nearest, const Expr *name,
     const Expr *up = x_size(e->a, from - 1);
     if (nearest)
         return EXPR(e, "$ < (($ + 1) * $ + $) / $", name, index, t, up, f);
-    return EXPR(e, "$ <= clamp(((2 * $ + 3) * $ + $) / $, $)", name, index, t,
-                up, x_number(e->a, 2 * from), x_number(e->a, to));
+    return EXPR(e, "$ <= clamp_index(((2 * $ + 3) * $ + $) / $, $)", name,
+                index, t, up, x_number(e->a, 2 * from), x_number(e->a, to));
 }
 
 // The weight of pixel `index` in row or column `name` of the result.
@@ -473,7 +475,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     if (!nearest)
         x = EXPR(e, "$ * $", x, share);
-    CODE(e, lane_block(v.inner, p), n, "$ += $;", sum, x);
+    CODE(e, lane_stmts(v.inner, p), n, "$ += $;", sum, x);
     CODE(e, &s->before, NO_NODE,
          "for (int $ = $; $; $++) for (int $ = $; $; $++) { ~ }", v.r,
          blend_first(e, nearest, p.index[1], image.dim[1], dy.dim[1]),

@@ -84,7 +84,7 @@ typedef enum {
     COMPOSITE = 1u << 9,  // expands to simpler operations
     EFFECT = 1u << 10,    // is kept although no node uses its value
     OPTIMIZES = 1u << 11, // updates a param by its gradient
-    CALLS = 1u << 12,     // calls a library, the host or other ranks: no kernel
+    CALLS = 1u << 12,     // calls a library, the host or other ranks
     SCATTERS = 1u << 13,  // an element of the operand is added to one elsewhere
     REDUCES_ALL = 1u << 14, // reduces any number of tensors to a scalar
     STACKS = 1u << 15,      // tensors of several shapes become one
@@ -265,7 +265,7 @@ int64_t graph_bytes(const Graph *g, const Type *t);
 // constant or an index.
 bool node_immediate(const Node *n);
 
-// The stored node behind views.
+// The stored node through views.
 NodeId node_base(const Graph *g, NodeId n);
 
 // Whether the tensors of two nodes share memory of the arena.
@@ -294,7 +294,7 @@ Users graph_users(const Graph *g, Arena *a);
 // nodes.
 _Noreturn void graph_report_full(const Graph *g);
 
-// An empty graph with g's name, facts and act, in the same arena, into
+// An empty graph with g's name, facts and limits, in the same arena, into
 // which a pass rebuilds.
 Graph *graph_like(const Graph *g);
 
@@ -394,7 +394,7 @@ NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
 
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
 
-// Mean and biased variance of all shards, and the number of values behind each,
+// Mean and biased variance of all shards, and the number of values of each,
 // f32[].
 typedef struct {
     NodeId mean, var, count;
@@ -425,7 +425,7 @@ bool is_optimizer(Op op);
 int optimizer_num_scalars(Op op);
 bool optimizer_counts(Op op);
 
-// The name of operand i, from 1; NULL behind the last scalar.
+// The name of operand i, from 1; NULL past the last scalar.
 const char *optimizer_scalar(Op op, int i);
 
 // A scalar by its name, the count of updates, a slot; each must exist.

@@ -53,7 +53,7 @@ static bool *find_draws(const Graph *g, Arena *a) {
     return draws;
 }
 
-// A value in 16 bits may be rounded behind an operation that only moves it.
+// A value in 16 bits may be rounded after an operation that only moves it.
 static bool rounds(const Graph *g, const Node *d) {
     static const Op exact[] = {OP_neg,     OP_abs,    OP_relu,    OP_broadcast,
                                OP_maximum, OP_select, OP_minimum, OP_uniform,

@@ -162,7 +162,7 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-// The byte that stands behind a backslash; r->at is at the last of its letters
+// The byte that follows a backslash; r->at is at the last of its letters
 // afterwards.
 static bool read_escape(Reader *r, char *byte) {
     r->at++;

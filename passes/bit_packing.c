@@ -109,7 +109,7 @@ static bool can_pack(const BitPacking *b, NodeId n) {
                           b->group[k].iteration_space);
 }
 
-// The tensor of another group that operand n of group k is, perhaps behind
+// The tensor of another group that operand n of group k is, perhaps through
 // casts; NO_NODE if there is none.
 static NodeId source_of(const BitPacking *b, NodeId n, int k) {
     if (b->owner[n] == k)

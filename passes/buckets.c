@@ -27,7 +27,7 @@ static int64_t find_bucket(const Steps *s, int before, const char *name) {
     return -1;
 }
 
-// Steps of later stages have terms of their own behind those of the first.
+// Steps of later stages have terms of their own after those of the first.
 void steps_buckets(Steps *s) {
     int64_t bucket = 0, bytes = 0;
     for (int i = 0; i < s->count; i++) {

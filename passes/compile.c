@@ -154,7 +154,7 @@ static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
 }
 
 // Takes all steps through the passes from one to that before `end`.  They meet
-// behind each pass with a function for all.
+// after each pass with a function for all.
 static void steps_run(Steps *s, const Pass *from, const Pass *end) {
     for (const Pass *p = from; p != end; from = ++p) {
         while (p->then == NULL && p + 1 != end)

@@ -9,7 +9,7 @@
 // Statistics over all axes but the last.
 typedef struct {
     NodeId mean, istd; // istd: 1 / sqrt(var + eps)
-    NodeId share;      // f32[]: 1 / the elements behind each statistic
+    NodeId share;      // f32[]: 1 / the elements of each statistic
 } Normalized;
 
 // x as batch_norm d normalizes it.

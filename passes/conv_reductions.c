@@ -234,7 +234,7 @@ static void add_both(const Reductions *s, Graph *g, NodeId dx, NodeId *now) {
     now[total] = graph_reshape(g, sum, t.rank, t.dim);
 }
 
-// Finds the filters' gradients that move behind a sum.
+// Finds the filters' gradients that move after a sum.
 static bool *find_late(Reductions *s, Graph *out, Arena *scratch,
                        const PassOptions *o) {
     bool *late = ARENA_ARRAY(scratch, s->old->count, bool);

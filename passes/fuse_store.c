@@ -53,7 +53,7 @@ static int64_t demand(const FuseAnalysis *f, NodeId n) {
     return count;
 }
 
-// The sum over columns of n, also behind views; NO_NODE: there is none.
+// The sum over columns of n, also through views; NO_NODE: there is none.
 static NodeId sum_over_columns(const FuseAnalysis *f, NodeId n) {
     const Users *users = &f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {

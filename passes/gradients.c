@@ -74,7 +74,7 @@ static void give(Backward *b, int i, NodeId value) {
     b->grad[to] = old == NO_NODE ? value : op2(b, OP_add, old, value);
 }
 
-// Elements of operand i behind each element of y.
+// Elements of operand i for each element of y.
 static double reduced(const Backward *b, int i) {
     return (double)type_count(type_at(b, x(b, i))) /
            (double)type_count(b->node.type);

@@ -19,7 +19,7 @@ typedef void GradRule(Backward *b);
 // In the order of Op.
 extern GradRule *const grad_rule[];
 
-// Whether no gradient passes the operation, so that nothing trains behind it.
+// Whether no gradient passes the operation, so that nothing trains before it.
 bool grad_stops(Op op);
 
 #endif

@@ -62,22 +62,22 @@ static bool is_cast(const Inplace *p, NodeId n) {
            dtype_float(graph_node(p->old, d->arg[0])->type->dtype);
 }
 
-// Operand i of a sum, behind such casts of its kernel.
-static NodeId part_of(const Inplace *p, NodeId sum, int i) {
+// Operand i of a sum, through such casts of its kernel.
+static NodeId addend_of(const Inplace *p, NodeId sum, int i) {
     NodeId n = graph_node(p->old, sum)->arg[i];
     while (is_cast(p, n) && p->owner[n] == p->owner[sum])
         n = graph_node(p->old, n)->arg[0];
     return n;
 }
 
-// The other part of a kernel's sum of n, or NO_NODE.
-static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
+// The other addend of a kernel's sum of n, or NO_NODE.
+static NodeId other_addend(const Inplace *p, NodeId sum, NodeId n) {
     if (graph_node(p->old, sum)->op != OP_add || p->owner[sum] == NONE)
         return NO_NODE;
-    NodeId part[2] = {part_of(p, sum, 0), part_of(p, sum, 1)};
-    if (part[0] == part[1] || (part[0] != n && part[1] != n))
+    NodeId addend[2] = {addend_of(p, sum, 0), addend_of(p, sum, 1)};
+    if (addend[0] == addend[1] || (addend[0] != n && addend[1] != n))
         return NO_NODE;
-    NodeId other = part[part[0] == n];
+    NodeId other = addend[addend[0] == n];
     bool alike =
         type_is(graph_node(p->old, other)->type, graph_node(p->old, n)->type) &&
         type_has_shape(graph_node(p->old, sum)->type,
@@ -85,29 +85,29 @@ static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
     return alike ? other : NO_NODE;
 }
 
-// The tensor that every user of the call, also behind its cast n, adds to it;
+// The tensor that every user of the call, also through its cast n, adds to it;
 // NO_NODE if they do not all add the same.
-static NodeId common_part(const Inplace *p, NodeId n, NodeId call) {
-    NodeId part = NO_NODE;
+static NodeId common_addend(const Inplace *p, NodeId n, NodeId call) {
+    NodeId addend = NO_NODE;
     for (int e = p->users.first[n]; e != NONE; e = p->users.next[e]) {
         NodeId user = p->users.user[e];
-        NodeId other = is_cast(p, user) ? common_part(p, user, call)
-                                        : other_part(p, user, call);
-        if (other == NO_NODE || (part != NO_NODE && other != part))
+        NodeId other = is_cast(p, user) ? common_addend(p, user, call)
+                                        : other_addend(p, user, call);
+        if (other == NO_NODE || (addend != NO_NODE && other != addend))
             return NO_NODE;
-        part = other;
+        addend = other;
     }
-    return part;
+    return addend;
 }
 
-// Whether all that uses `part`, also behind the cast n of it, is a sum with
+// Whether all that uses `addend`, also through the cast n of it, is a sum with
 // the call, or done when the call begins.
-static bool dies_there(Inplace *p, NodeId n, NodeId part, NodeId call) {
+static bool dies_there(Inplace *p, NodeId n, NodeId addend, NodeId call) {
     for (int e = p->users.first[n]; e != NONE; e = p->users.next[e]) {
         NodeId user = p->users.user[e];
         int k = p->owner[user];
-        if (other_part(p, user, part) == call ||
-            (is_cast(p, user) && dies_there(p, user, part, call)))
+        if (other_addend(p, user, addend) == call ||
+            (is_cast(p, user) && dies_there(p, user, addend, call)))
             continue;
         p->searches++;
         if (k == NONE || k == p->owner[call] || !follows(p, p->owner[call], k))
@@ -125,13 +125,13 @@ static void note_sums(Inplace *p, NodeId n, NodeId call) {
 }
 
 static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
-    NodeId part = common_part(p, call, call);
-    if (part == NO_NODE || part > call || p->owner[part] == NONE ||
-        p->owner[part] == p->owner[call] || !dies_there(p, part, part, call) ||
-        !rewrite_next(p->g, o))
+    NodeId addend = common_addend(p, call, call);
+    if (addend == NO_NODE || addend > call || p->owner[addend] == NONE ||
+        p->owner[addend] == p->owner[call] ||
+        !dies_there(p, addend, addend, call) || !rewrite_next(p->g, o))
         return;
-    p->into[call] = part;
-    p->added_to[part] = true;
+    p->into[call] = addend;
+    p->added_to[addend] = true;
     note_sums(p, call, call);
 }
 

@@ -72,7 +72,8 @@ static bool swaps_last(const Node *n) {
     return true;
 }
 
-// The matrices that operand a holds transposed, also behind a cast, or NO_NODE.
+// The matrices that operand a holds transposed, also through a cast, or
+// NO_NODE.
 static NodeId untransposed(Graph *g, NodeId a) {
     const Node *n = &g->node[a];
     NodeId inner = n->op == OP_cast ? n->arg[0] : a;

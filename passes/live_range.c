@@ -23,7 +23,7 @@ int64_t leaves_bytes(const Graph *g, bool states) {
     return bytes;
 }
 
-// The node behind an output is read after the last launch.
+// The node of an output is read after the last launch.
 static void keep_outputs(const Graph *g, const int *buffer_of, int groups,
                          Buffer *buffer) {
     for (NodeId n = 0; n < g->count; n++)

@@ -63,7 +63,7 @@ static const char *check_range(const Replay *r, NodeId n) {
     return NULL;
 }
 
-// The first range that ends behind an address.
+// The first range that ends past an address.
 static int find_range(const Replay *r, int64_t address) {
     int low = 0, high = r->count;
     while (low < high) {

@@ -267,9 +267,9 @@ static void call_walk(Walk *w, const Stmt *s) {
 }
 
 static void enum_walk(Walk *w, const Stmt *s) {
-    for (int i = 0; i < s->num_constants; i++)
-        variable_declare(w, x_name(w->a, s->constant[i].name),
-                         estimate_of(w, s->constant[i].value), 0);
+    for (int i = 0; i < s->num_enumerators; i++)
+        variable_declare(w, x_name(w->a, s->enumerator[i].name),
+                         estimate_of(w, s->enumerator[i].value), 0);
 }
 
 static void stmt_walk(Walk *w, const Stmt *s) {

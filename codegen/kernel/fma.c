@@ -22,7 +22,7 @@
 // The innermost declaration of a name so far.  Statements are counted from 1.
 typedef struct {
     const Stmt *declared;
-    const Stmts *block;
+    const Stmts *stmts;
     int at, written; // numbers of its declaration and of its last assignment
 } Name;
 
@@ -100,7 +100,7 @@ static const Expr *product_of(Fma *f, const Stmts *b, const Expr *x) {
         return NULL;
     const Name *name = name_of(f, x);
     const Stmt *s = name->declared;
-    if (s == NULL || name->block != b || strcmp(s->type, "const float") != 0 ||
+    if (s == NULL || name->stmts != b || strcmp(s->type, "const float") != 0 ||
         !is_unchanged(f, s->value, name->at))
         return NULL;
     return product_of(f, b, s->value);
@@ -117,7 +117,7 @@ static const Expr *fma_new(Fma *f, const Expr *x, const Expr *y,
 static bool is_outer(Fma *f, const Stmts *b, const Expr *x) {
     if (x->kind == X_INDEX)
         return x->arg[0]->kind == X_FIELD;
-    return x->kind != X_NAME || name_of(f, x)->block != b;
+    return x->kind != X_NAME || name_of(f, x)->stmts != b;
 }
 
 // addend - product.  The negation of an outer factor is computed once.

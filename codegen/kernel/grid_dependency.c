@@ -97,7 +97,7 @@ static Accesses accesses_of(Arena *a, const Tree *tree) {
 
 // ---- the pass ----
 
-void tree_wait(Arena *a, Tree *tree) {
+void tree_insert_wait(Arena *a, Tree *tree) {
     Accesses f = accesses_of(a, tree);
     Stmts all = {NULL, NULL};
     bool has_waited = false;

@@ -33,10 +33,10 @@ static bool steps_by(const Stmt *s, const char *step) {
     return s != NULL && s->kind == S_FOR && is_named(s->step, step);
 }
 
-static Constant *constant_find(Stmt *s, const char *name) {
-    for (int i = 0; s->kind == S_ENUM && i < s->num_constants; i++)
-        if (strcmp(s->constant[i].name, name) == 0)
-            return &s->constant[i];
+static Enumerator *enumerator_find(Stmt *s, const char *name) {
+    for (int i = 0; s->kind == S_ENUM && i < s->num_enumerators; i++)
+        if (strcmp(s->enumerator[i].name, name) == 0)
+            return &s->enumerator[i];
     return NULL;
 }
 
@@ -44,9 +44,9 @@ static Constant *constant_find(Stmt *s, const char *name) {
 static bool find_loops(Interchange *x, const Stmts *b) {
     int64_t columns = 0;
     for (Stmt *s = b->first; s != NULL; s = s->next) {
-        if (constant_find(s, "C") != NULL)
-            columns = constant_find(s, "C")->value->integer;
-        if (constant_find(s, "TX") != NULL)
+        if (enumerator_find(s, "C") != NULL)
+            columns = enumerator_find(s, "C")->value->integer;
+        if (enumerator_find(s, "TX") != NULL)
             x->tile = s;
         if (steps_by(s, "TX") && is_named(s->value, "tx"))
             x->loop = s;
@@ -178,7 +178,7 @@ bool stmts_interchange(Arena *a, Stmts *b) {
          "BARRIER();"
          "~",
          x_number(a, x.count), &x.column, &x.load, &rows);
-    constant_find(x.tile, "TX")->value = x_number(a, 1);
+    enumerator_find(x.tile, "TX")->value = x_number(a, 1);
     replace(b, x.loop, &all);
     return true;
 }

@@ -17,7 +17,7 @@ enum { LEAST = 64 }; // smaller integers may bound unrolled loops
 // ---- the specialization constants of a kernel ----
 
 // The enumerator of that name if it is one, or NULL.
-static const Constant *spec_named(const SpecConstants *z, const Expr *x) {
+static const Enumerator *spec_named(const SpecConstants *z, const Expr *x) {
     for (int i = 0; i < z->names && x->kind == X_NAME; i++)
         if (is_named(x, z->name[i]->name))
             return z->name[i];
@@ -30,11 +30,11 @@ static bool is_spec(const SpecConstants *z, const Expr *x) {
 }
 
 static SpecConstant spec_of(const SpecConstants *z, const Expr *x) {
-    const Constant *c = spec_named(z, x);
+    const Enumerator *c = spec_named(z, x);
     if (c == NULL)
         return (SpecConstant){x->kind, x->integer, x->real, LITERAL};
     if (c->value->kind != X_OP)
-        return (SpecConstant){X_SIZE, c->value->integer, 0, CONSTANT};
+        return (SpecConstant){X_SIZE, c->value->integer, 0, ENUMERATOR};
     c = spec_named(z, c->value->arg[0]);
     return (SpecConstant){X_SIZE, c->value->integer, 0, QUOTIENT};
 }
@@ -49,8 +49,8 @@ static bool may_differ(const SpecConstant *s) {
 // enumerator that they divide is one.
 static void find_names(SpecConstants *z, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
-        for (int i = 0; i < s->num_constants && z->names < MAX_NAMES; i++) {
-            const Constant *c = &s->constant[i];
+        for (int i = 0; i < s->num_enumerators && z->names < MAX_NAMES; i++) {
+            const Enumerator *c = &s->enumerator[i];
             if (c->spec && (c->value->kind == X_OP
                                 ? spec_named(z, c->value->arg[0]) != NULL
                                 : c->value->integer <= INT32_MAX))

@@ -14,14 +14,14 @@ typedef struct {
     ExprKind kind; // X_SIZE, X_STREAM or X_CONSTANT
     int64_t integer;
     double real;
-    enum { LITERAL, CONSTANT, QUOTIENT } form; // 64, C, or CG = C / VW
+    enum { LITERAL, ENUMERATOR, QUOTIENT } form; // 64, C, or CG = C / VW
 } SpecConstant;
 
 // The specialization constants of a kernel in order.
 typedef struct {
     SpecConstant *spec;
     int count;
-    const Constant *name[MAX_NAMES]; // those that are enumerators
+    const Enumerator *name[MAX_NAMES]; // those that are enumerators
     int names;
 } SpecConstants;
 
@@ -41,7 +41,7 @@ typedef struct FamilyKernel {
     Tree *tree; // used only in the first of a family
     SpecConstants specs;
     const Expr *values; // with which it calls the family's function; NULL: it
-                        // has a function of its own
+                        // has a function of its own, or is equal to another
     struct FamilyKernel *first, *next; // of its family
     const struct FamilyKernel *equal; // the first with the same ones, or itself
 } FamilyKernel;

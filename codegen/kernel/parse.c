@@ -372,9 +372,9 @@ static void enumeration(Parser *p, Stmts *b) {
     Stmt *s = stmt_new(p, b, S_ENUM);
     need(p, "{");
     do {
-        if (s->num_constants == MAX_CONSTANTS)
+        if (s->num_enumerators == MAX_ENUMERATORS)
             fail(p, "too many constants");
-        Constant *c = &s->constant[s->num_constants++];
+        Enumerator *c = &s->enumerator[s->num_enumerators++];
         c->spec = take(p, "spec");
         c->name = word(p);
         need(p, "=");
@@ -422,9 +422,9 @@ static void structure(Parser *p, Stmts *b) {
         need(p, head[i]);
     while (!take(p, "}")) {
         const char *type = type_read(p);
-        if (type == NULL || s->num_constants == MAX_CONSTANTS)
+        if (type == NULL || s->num_enumerators == MAX_ENUMERATORS)
             fail(p, "no field of a table");
-        Constant *c = &s->constant[s->num_constants++];
+        Enumerator *c = &s->enumerator[s->num_enumerators++];
         c->name = arena_format(p->a, "%s %s", type, word(p));
         need(p, "[");
         c->value = number(p);

@@ -215,7 +215,7 @@ static size_t line_start(const Text *t) {
 }
 
 // The last space before WIDTH for a line break, preferably after a comma; 0 if
-// no space lies behind the margin.  No token has a space.
+// no space lies past the margin.  No token has a space.
 static size_t break_at(const char *s, size_t margin) {
     size_t at = WIDTH, comma = WIDTH;
     while (at > margin && s[at] != ' ')
@@ -322,8 +322,8 @@ static void declare_add(const Printer *p, const Stmt *s) {
 
 static void enum_add(const Printer *p, const Stmt *s) {
     text_add(p->t, "enum { ");
-    for (int i = 0; i < s->num_constants; i++) {
-        const Constant *c = &s->constant[i];
+    for (int i = 0; i < s->num_enumerators; i++) {
+        const Enumerator *c = &s->enumerator[i];
         add(p, "%%% = $", i > 0 ? ", " : "",
             c->spec && p->own == NULL ? "spec " : "", c->name, c->value);
     }
@@ -401,9 +401,9 @@ static void table_add(const Printer *p, const Stmt *s) {
 
 static void struct_add(const Printer *p, const Stmt *s) {
     text_add(p->t, "typedef struct {\n    int kind, elements, first;\n");
-    for (int i = 0; i < s->num_constants; i++)
-        text_add(p->t, "    %s[%lld];\n", s->constant[i].name,
-                 (long long)s->constant[i].value->integer);
+    for (int i = 0; i < s->num_enumerators; i++)
+        text_add(p->t, "    %s[%lld];\n", s->enumerator[i].name,
+                 (long long)s->enumerator[i].value->integer);
     add(p, "} $;\n", s->name);
 }
 

@@ -22,7 +22,7 @@ typedef struct {
     Arena *a;
     Stmt *loop;   // over groups of columns
     Stmt *inside; // in it, the condition that the columns exist, or NULL
-    Stmts *block; // the vectors, and behind them the loop over rows
+    Stmts *stmts; // the vectors, and after them the loop over rows
     Stmt *rows;
     int count; // of promoted vectors
 } Columns;
@@ -42,15 +42,15 @@ static bool find_columns(Columns *c, const Stmts *b) {
     c->loop = find_step(b, "TX");
     if (c->loop == NULL)
         return false;
-    c->block = &c->loop->body;
-    c->rows = find_step(c->block, "TY");
+    c->stmts = &c->loop->body;
+    c->rows = find_step(c->stmts, "TY");
     for (Stmt *s = c->loop->body.first; s != NULL && c->rows == NULL;
          s = s->next) {
         if (s->kind != S_IF)
             continue;
         c->inside = s;
-        c->block = &s->body;
-        c->rows = find_step(c->block, "TY");
+        c->stmts = &s->body;
+        c->rows = find_step(c->stmts, "TY");
     }
     return c->rows != NULL;
 }
@@ -58,9 +58,9 @@ static bool find_columns(Columns *c, const Stmts *b) {
 // The columns of the iteration space, or 0.
 static int64_t space_columns_of(const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
-        for (int i = 0; s->kind == S_ENUM && i < s->num_constants; i++)
-            if (strcmp(s->constant[i].name, "C") == 0)
-                return s->constant[i].value->integer;
+        for (int i = 0; s->kind == S_ENUM && i < s->num_enumerators; i++)
+            if (strcmp(s->enumerator[i].name, "C") == 0)
+                return s->enumerator[i].value->integer;
     return 0;
 }
 
@@ -81,7 +81,7 @@ static bool is_computed(const Stmt *s) {
 // and enough of them are computed.
 static bool is_worth(const Columns *c) {
     int computed = 0;
-    for (const Stmt *s = c->block->first; s != c->rows; s = s->next) {
+    for (const Stmt *s = c->stmts->first; s != c->rows; s = s->next) {
         if (s->kind != S_DECLARE || s->word != NULL)
             return false;
         computed += is_computed(s);
@@ -104,10 +104,10 @@ static StringMap marks_new(const Columns *c) {
     return map_new(c->a, stmts_names(&c->loop->body));
 }
 
-// Marks what the loop over rows and the statements behind it mention.
+// Marks what the loop over rows and the statements after it mention.
 static StringMap used_by_rows(const Columns *c) {
     StringMap used = marks_new(c);
-    Stmts rest = {c->rows, c->block->last};
+    Stmts rest = {c->rows, c->stmts->last};
     stmts_visit(&rest, mark_name, &used);
     return used;
 }
@@ -168,7 +168,7 @@ static void take_needed(Columns *c, Stmts *to, const Stmt *s, StringMap *needed,
 static Stmts store_promoted(Columns *c, StringMap *used, StringMap *needed,
                             StringMap *number) {
     Stmts stores = {NULL, NULL};
-    for (const Stmt *s = c->block->first; s != c->rows; s = s->next) {
+    for (const Stmt *s = c->stmts->first; s != c->rows; s = s->next) {
         if (is_computed(s) && is_marked(used, s->name)) {
             *(bool *)map_name(needed, s->name, sizeof(bool)) = true;
             code(c->a, &stores, s->node,
@@ -206,7 +206,7 @@ static Stmts first_of(Columns *c, const Stmts *computed) {
 
 // Makes a loop over a thread's columns one that all threads of a block go
 // through.  It takes one turn, or each column has one thread, so that no
-// barrier is needed behind it.
+// barrier is needed after it.
 static void open_loop(Columns *c, Stmt *column, const Stmts *first,
                       const Stmts *rest) {
     Stmts own = {NULL, NULL}, outside = {column, column};
@@ -224,10 +224,10 @@ static void open_loop(Columns *c, Stmt *column, const Stmts *first,
 
 // The declaration of the first column, in front of the vectors, or NULL.
 static Stmt *take_column(Columns *c) {
-    Stmt *s = c->block->first;
+    Stmt *s = c->stmts->first;
     if (c->inside != NULL || !is_named(s->name, "c"))
         return NULL;
-    c->block->first = s->next;
+    c->stmts->first = s->next;
     s->next = NULL;
     return s;
 }
@@ -245,10 +245,10 @@ void stmts_promote(Arena *a, Stmts *b) {
         return;
     Stmt *column = take_column(&c);
     Stmts first = {NULL, NULL}, rest = first, shared = first;
-    take_needed(&c, &first, c.block->first, &needed, NULL);
+    take_needed(&c, &first, c.stmts->first, &needed, NULL);
     stmts_append(&first, &stores);
-    take_needed(&c, &rest, c.block->first, &used, &number);
-    stmts_append(&rest, &(Stmts){c.rows, c.block->last});
+    take_needed(&c, &rest, c.stmts->first, &used, &number);
+    stmts_append(&rest, &(Stmts){c.rows, c.stmts->last});
     first = first_of(&c, &first);
     code(a, &shared, NO_NODE, "SHARED float factor[$ * TX * VW];",
          x_number(a, c.count));

@@ -46,7 +46,7 @@ static void key_expr(const Key *k, const Expr *x) {
         text_add(k->t, ")");
 }
 
-static bool is_left_out(const SpecConstants *z, const Constant *c) {
+static bool is_left_out(const SpecConstants *z, const Enumerator *c) {
     for (int i = 0; z != NULL && i < z->names; i++)
         if (strcmp(z->name[i]->name, c->name) == 0)
             return true;
@@ -64,10 +64,10 @@ static void key_stmt(const Key *k, const Stmt *s) {
         key_expr(k, s->test);
         key_expr(k, s->step);
     }
-    for (int i = 0; i < s->num_constants; i++) {
-        text_add(k->t, "%s ", s->constant[i].name);
-        if (!is_left_out(k->specs, &s->constant[i]))
-            key_expr(k, s->constant[i].value);
+    for (int i = 0; i < s->num_enumerators; i++) {
+        text_add(k->t, "%s ", s->enumerator[i].name);
+        if (!is_left_out(k->specs, &s->enumerator[i]))
+            key_expr(k, s->enumerator[i].value);
     }
     for (int i = 0; i < s->num_rows; i++)
         key_expr(k, s->row[i].value);

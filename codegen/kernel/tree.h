@@ -20,12 +20,12 @@
 // ---- expressions ----
 
 typedef enum {
-    X_NUMBER, // an integer
-    X_REAL,   // a float
-    X_SIZE,   // an integer that differs within a family, the kernels that share
-              // one text: an offset, a stride, a bound
-    X_STREAM, // the same for the number of a stream of random numbers
-    X_CONSTANT, // a float that differs within a family
+    X_NUMBER,   // an integer
+    X_REAL,     // a float
+    X_SIZE,     // an integer that may differ in a family: kernels that share
+                // one text: an offset, a stride, a bound
+    X_STREAM,   // the same for the number of a stream of random numbers
+    X_CONSTANT, // a float that may differ within a family
     X_GPU_ONLY, // an integer that the host ignores
     X_ENTRY, // a number that differs between entries of a multi-tensor kernel:
              // its index among the entry's numbers
@@ -59,7 +59,7 @@ typedef enum {
     S_REPEAT,  // a loop macro of the prelude, value, around body
     S_IF,      // if (value) body else other
     S_JUMP,    // word: "break" or "continue"
-    S_ENUM,    // constants of the kernel
+    S_ENUM,    // enumerators: constants of the kernel
     S_BLOCK,   // { body }
     S_SWITCH,  // switch (value) body
     S_CASE,    // case value: body, break
@@ -74,15 +74,15 @@ typedef struct {
     Stmt *first, *last;
 } Stmts;
 
-// An enumerator.  spec: a specialization constant, which may differ within a
-// family.
+// An enumerator, or a field of S_STRUCT and its length.  spec: a specialization
+// constant, which may differ within a family.
 typedef struct {
     const char *name;
     const Expr *value;
     bool spec;
-} Constant;
+} Enumerator;
 
-enum { MAX_DIMS = 2, MAX_CONSTANTS = 6 };
+enum { MAX_DIMS = 2, MAX_ENUMERATORS = 6 };
 
 // A number or a list in a table, and a comment.
 typedef struct {
@@ -98,8 +98,8 @@ struct Stmt {
     const Expr *name; // name declared, or the target of S_SET
     const Expr *dim[MAX_DIMS];
     const Expr *value, *test, *step;
-    Constant constant[MAX_CONSTANTS];
-    int num_constants;
+    Enumerator enumerator[MAX_ENUMERATORS];
+    int num_enumerators;
     Stmts body, other;
     TableRow *row; // of a table
     int num_rows;
@@ -168,7 +168,7 @@ void code(Arena *a, Stmts *b, NodeId n, const char *format, ...);
 // in *why.
 bool stmts_read(Arena *a, Stmts *b, const char *text, const char **why);
 
-// Parses the output of tree_print, and moves *text behind it.
+// Parses the output of tree_print, and moves *text past it.
 bool tree_read(Arena *a, Tree *tree, const char **text, const char **why);
 
 // ---- inspect ----
@@ -246,15 +246,16 @@ bool stmts_interchange(Arena *a, Stmts *b);
 // Removes unused indices, products and arrays.
 void stmts_dce(Arena *a, Stmts *b);
 
-// Waits for the kernel before, ahead of the first access of global memory.
-void tree_wait(Arena *a, Tree *tree);
+// Inserts the wait for the kernel before ahead of the first access of global
+// memory.
+void tree_insert_wait(Arena *a, Tree *tree);
 
 // NULL, or why a path accesses global memory before it waits: see
 // grid_dependency.c.
 const char *tree_verify_wait(Arena *a, const Tree *tree);
 
 // The greatest common divisor; of 0 and b, b's magnitude.
-int64_t greatest_divisor(int64_t a, int64_t b);
+int64_t gcd(int64_t a, int64_t b);
 
 // The widest vectors, of at most `columns` elements, that are aligned in all
 // accesses to VW lanes: VW must divide the result.

@@ -17,7 +17,7 @@ typedef struct {
     int64_t width;
 } Widths;
 
-int64_t greatest_divisor(int64_t a, int64_t b) {
+int64_t gcd(int64_t a, int64_t b) {
     while (b != 0) {
         int64_t rest = a % b;
         a = b;
@@ -39,14 +39,14 @@ static int64_t divisor_of_name(Widths *w, const Expr *x) {
 
 static int64_t divisor_of(Widths *w, const Expr *x);
 
-// clamp(x, n) is x, 0 or n - 1.
+// clamp_index(x, n) is x, 0 or n - 1.
 static int64_t divisor_of_clamp(Widths *w, const Expr *x) {
     const Expr *n = x->arg[1];
     int64_t last =
         n->kind == X_NUMBER || n->kind == X_SIZE ? n->integer - 1 : 1;
     if (is_operator(n, "+") && is_number(n->arg[1], 1))
         last = divisor_of(w, n->arg[0]);
-    return greatest_divisor(divisor_of(w, x->arg[0]), last);
+    return gcd(divisor_of(w, x->arg[0]), last);
 }
 
 static int64_t divisor_of_op(Widths *w, const Expr *x) {
@@ -57,10 +57,10 @@ static int64_t divisor_of_op(Widths *w, const Expr *x) {
     if (is_operator(x, "*"))
         return a * b;
     if (is_operator(x, "+") || is_operator(x, "-") || is_operator(x, "%"))
-        return greatest_divisor(a, b);
+        return gcd(a, b);
     if (is_operator(x, "/"))
         return b != 0 && a % b == 0 && a != 0 ? a / b : 1;
-    return x->count == 3 ? greatest_divisor(b, divisor_of(w, x->arg[2])) : 1;
+    return x->count == 3 ? gcd(b, divisor_of(w, x->arg[2])) : 1;
 }
 
 static int64_t divisor_of(Widths *w, const Expr *x) {
@@ -75,7 +75,7 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
     case X_OP:
         return divisor_of_op(w, x);
     case X_CALL:
-        return strcmp(x->name, "clamp") == 0 ? divisor_of_clamp(w, x)
+        return strcmp(x->name, "clamp_index") == 0 ? divisor_of_clamp(w, x)
                : strcmp(x->name, "HOST_GPU") == 0 ||
                        strcmp(x->name, "nonnegative") == 0
                    ? divisor_of(w, x->arg[0])
@@ -88,8 +88,7 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
 // The offset of an address; its leftmost term is the pointer.
 static int64_t divisor_of_address(Widths *w, const Expr *x) {
     return is_operator(x, "+")
-               ? greatest_divisor(divisor_of_address(w, x->arg[0]),
-                                  divisor_of(w, x->arg[1]))
+               ? gcd(divisor_of_address(w, x->arg[0]), divisor_of(w, x->arg[1]))
                : 0;
 }
 
@@ -107,9 +106,9 @@ static void access_bound(Widths *w, const Expr *x) {
             continue;
         const Expr *index = x->arg[access[i].index];
         if (is_named(x->arg[access[i].lanes], "VW"))
-            w->width = greatest_divisor(
-                w->width, access[i].address ? divisor_of_address(w, index)
-                                            : divisor_of(w, index));
+            w->width =
+                gcd(w->width, access[i].address ? divisor_of_address(w, index)
+                                                : divisor_of(w, index));
         return;
     }
 }
@@ -120,13 +119,12 @@ static void stmts_bound(Widths *w, const Stmts *b) {
             declare(w, s->name, divisor_of(w, s->value));
         else if (s->kind == S_FOR)
             declare(w, s->name,
-                    greatest_divisor(divisor_of(w, s->value),
-                                     divisor_of(w, s->step)));
+                    gcd(divisor_of(w, s->value), divisor_of(w, s->step)));
         else if (s->kind == S_CALL)
             access_bound(w, s->value);
-        for (int i = 0; i < s->num_constants; i++)
-            declare(w, x_name(w->a, s->constant[i].name),
-                    divisor_of(w, s->constant[i].value));
+        for (int i = 0; i < s->num_enumerators; i++)
+            declare(w, x_name(w->a, s->enumerator[i].name),
+                    divisor_of(w, s->enumerator[i].value));
         stmts_bound(w, &s->body);
         stmts_bound(w, &s->other);
     }

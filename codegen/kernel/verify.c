@@ -196,9 +196,9 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
         stmts_verify(v, &s->body, v->varies);
         break;
     case S_ENUM:
-        for (int i = 0; i < s->num_constants; i++) {
-            expr_varies(v, s->constant[i].value);
-            declare(v, x_name(v->a, s->constant[i].name), UNIFORM);
+        for (int i = 0; i < s->num_enumerators; i++) {
+            expr_varies(v, s->enumerator[i].value);
+            declare(v, x_name(v->a, s->enumerator[i].name), UNIFORM);
         }
         break;
     case S_STRUCT:

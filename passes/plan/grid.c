@@ -15,7 +15,7 @@
 // launch to be resident, so PHASED kernels are compiled for two.  Kernels of
 // many tensors load for two iterations at once, and need no more.  A row's
 // threads wait for each other at its reductions, so rows without sums over
-// blocks get as many blocks as have threads; the runtime launches those that
+// blocks get as many blocks as threads allow; the runtime launches those that
 // are resident.
 enum { RESIDENT = 4, RESIDENT_MULTI_TENSOR = 2, RESIDENT_ROWS = 8 };
 
@@ -28,8 +28,9 @@ int grid_within(int64_t blocks, int limit) {
 }
 
 // Blocks: a thread has one vector if there are no more blocks than
-// multiprocessors.  Else it has `vectors`, unless multiprocessors then have no
-// block.  A block loads the factors of channels once for all of its rows.
+// multiprocessors.  Else it has `vectors` at least, unless multiprocessors then
+// have no block.  A block loads the factors of channels once for all of its
+// rows.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
     int64_t blocks = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
     int64_t all = g->multiprocessors, few = blocks / vectors;
@@ -59,11 +60,12 @@ static bool reads_windows(const Graph *g, const Group *group) {
 // ---- reductions over blocks ----
 
 // The last block of a tile adds the partial results of all of its blocks, and
-// the GPU idles meanwhile.  Each of its threads loads 28 floats at a time.  It
-// waits twice for its counter, and once for each batch of loads.
-static int64_t tail_waits(int64_t chunks, int64_t numbers) {
+// the GPU idles meanwhile.  Each of its threads has up to 40 loads at a time,
+// or 30 if four blocks are resident, in turns of equal size: 28 on average.  It
+// waits twice for its counter, and once for each turn.
+static int64_t tail_waits(int64_t chunks, int64_t slots) {
     enum { AT_A_TIME = 28 * BLOCK_THREADS };
-    return 2 + divide_up(chunks * numbers, AT_A_TIME);
+    return 2 + divide_up(chunks * slots, AT_A_TIME);
 }
 
 enum { FEW = 6 }; // waits of a last block
@@ -97,9 +99,9 @@ static int64_t chunks_within(int64_t blocks, int64_t rows) {
 // Tiles of columns: the number with which last blocks wait least; up to FEW
 // waits count as equal, and the smallest of equal ones wins, unless a tenth
 // more threads are busy with another.  A row of a tile has whole vectors, and
-// fills a sector of memory.
+// its partial sums fill a cache line.
 static int64_t column_tiles(const Workspace *s, int64_t blocks) {
-    enum { LANES = 8, LEAST = 32 / LANES };
+    enum { LANES = 8, LINE = 32, LEAST = LINE / LANES };
     int64_t rows = space_rows(s->space), columns = space_columns(s->space);
     int64_t vectors = columns / LANES, best = 1, least = INT64_MAX;
     double most = 0;
@@ -108,7 +110,7 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
         return 1;
     for (int64_t n = 1; n <= blocks && (n == 1 || vectors / n >= LEAST); n++) {
         int64_t chunks = chunks_within(blocks / n, rows);
-        int64_t waits = tail_waits(chunks, s->numbers / n);
+        int64_t waits = tail_waits(chunks, s->slots / n);
         double busy = busy_threads(vectors / n) * (double)(chunks * n);
         waits = waits > FEW ? waits : FEW;
         if (vectors % n != 0 || waits > least ||
@@ -123,10 +125,10 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
 
 // Last blocks that share the work wait five times: for their counter and the
 // others, for one load, and to see that all have left.
-static int last_blocks(int64_t chunks, int64_t numbers) {
+static int last_blocks(int64_t chunks, int64_t slots) {
     enum { MAX_COUNT = 1 << 15 }; // of the halves of a counter
-    int64_t parts = divide_up(numbers, shared_columns(chunks));
-    bool many = tail_waits(chunks, numbers) > FEW && chunks < MAX_COUNT;
+    int64_t parts = divide_up(slots, shared_columns(chunks));
+    bool many = tail_waits(chunks, slots) > FEW && chunks < MAX_COUNT;
     return many ? grid_within(parts, (int)chunks) : 1;
 }
 
@@ -134,7 +136,7 @@ static int last_blocks(int64_t chunks, int64_t numbers) {
 // of two resident blocks, and more would only leave more partial sums.
 static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
     enum { RESIDENT_SUMS = 2 };
-    return tail_waits(blocks, s->numbers) > FEW
+    return tail_waits(blocks, s->slots) > FEW
                ? grid_within(blocks, RESIDENT_SUMS * g->multiprocessors)
                : blocks;
 }
@@ -149,7 +151,7 @@ Division space_division(const Graph *g, const Workspace *s) {
     Division d = {.tiles = (int)column_tiles(s, blocks), .last_blocks = 1};
     d.chunks = (int)chunks_within(blocks / d.tiles, space_rows(s->space));
     if (d.tiles == 1)
-        d.last_blocks = last_blocks(d.chunks, s->numbers);
+        d.last_blocks = last_blocks(d.chunks, s->slots);
     return d;
 }
 

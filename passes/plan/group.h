@@ -80,11 +80,11 @@ ReductionKind reduction_kind(const Graph *g, NodeId n);
 // no padding.
 bool windows_disjoint(const Node *pool);
 
-// The gradient of a pool with disjoint windows that n is, also behind casts:
+// The gradient of a pool with disjoint windows that n is, also through casts:
 // each window is memory of its own to write to. NO_NODE if it is none.
 NodeId disjoint_pool_grad(const Graph *g, NodeId n);
 
-// Whether n does nothing but add columns of zeros behind its operand's rows.
+// Whether n does nothing but add columns of zeros after its operand's rows.
 bool pads_columns(const Graph *g, NodeId n);
 
 // For each node, whether it keeps its value in memory: a leaf that is not
@@ -147,9 +147,9 @@ typedef struct {
 Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
                   int *num_edges);
 
-// ---- workspace.c: memory in which a kernel leaves numbers for itself ----
+// ---- workspace.c: memory for partial results of blocks ----
 
-// Numbers that a reduction carries of each block: 2 for var.
+// Partial results of a reduction in each block: 2 for var.
 int reduce_slots(const Graph *g, NodeId n);
 
 // Whether n is a reduction of rows and columns that is ready only when all
@@ -162,7 +162,7 @@ typedef struct {
     const Graph *graph; // which knows the device
     GroupKind kind;
     const Type *space; // not of a multi-tensor group
-    int64_t numbers;   // of each block, or of all chunks
+    int64_t slots;     // partial results of each block, or of all chunks
     bool any;          // there is one
     bool scalar;       // an update's result is one number
     bool mixed;        // a reduction is not one of all columns
@@ -170,13 +170,13 @@ typedef struct {
 
 Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space);
 
-// Adds the numbers of node n; result: it is stored or assigned.
+// Adds the partial results of node n; result: it is stored or assigned.
 void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result);
 
 Type workspace_type(const Workspace *s);
 
-// For each node of a group, the offset of its numbers: in the row of a block,
-// or over chunks.
+// For each node of a group, the offset of its partial results: in the row of a
+// block, or over chunks.
 const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 
 // Block counters count the blocks of a launch that have ended their work, so
@@ -234,7 +234,7 @@ enum { BLOCK_THREADS = 256 };
 // number of threads, so that results do not either.
 enum { HOST_GRID = 64 };
 
-// The most blocks of a launch on the device: as many as it has room for, with
+// The most blocks of a launch on the device but of rows without a workspace:
 // four on a multiprocessor.
 int device_grid(const Graph *g);
 

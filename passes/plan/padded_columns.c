@@ -20,7 +20,7 @@ static bool cuts_rows(const Graph *g, const Group *group, NodeId n,
            node_ints(d, ATTR_low, d->type->rank - 1, 0) == 0;
 }
 
-// Whether the values of n behind a row follow from those of its operands there,
+// Whether the values of n after a row follow from those of its operands there,
 // or are left out.
 static bool allows_margin(const Graph *g, const Group *group, NodeId n,
                           int64_t columns) {

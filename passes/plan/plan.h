@@ -107,7 +107,7 @@ typedef struct Plan {
     int lockstep; // shards at once in one process, each with a copy of the
                   // arena from the terms on (runtime/lockstep.c)
     int64_t state_bytes, arena_bytes;
-    // The states of kind "partial": the terms of a shard, f32, and behind them
+    // The states of kind "partial": the terms of a shard, f32, and after them
     // waiting_sums times as many bytes.
     int64_t partial, partial_bytes;
     const OptimizerShard *optimizer_shard;

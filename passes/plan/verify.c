@@ -64,7 +64,7 @@ static bool check_counters(Verifier *v) {
 }
 
 // Whether node n alone lets its group have a workspace or counters.
-static bool leaves_numbers(const Node *n) {
+static bool leaves_partial_results(const Node *n) {
     return n->op == OP_workspace || n->op == OP_assign ||
            (op_info[n->op].traits & REDUCES);
 }
@@ -81,7 +81,7 @@ const char *groups_verify(const Graph *g, Arena *a) {
             first = n;
             leaves = false;
         }
-        leaves |= leaves_numbers(d);
+        leaves |= leaves_partial_results(d);
         bool last = n + 1 == g->count || d[1].group != d->group;
         if (last && leaves && !check_group(&v, first, n))
             return v.message;

@@ -1,4 +1,4 @@
-// The workspace: memory in which a kernel leaves numbers for itself, and its
+// The workspace: memory for partial results of blocks, and its
 // block counters.
 //
 // Each block leaves its share of a reduction in a row of the workspace, and
@@ -22,7 +22,7 @@ bool sums_blocks(const Graph *g, NodeId n) {
 
 // One for each chunk; all_finite depends on no order, and has one for each
 // block.  n is a node of g, which need not be the graph of the workspace.
-static int64_t numbers_of(const Workspace *s, const Graph *g, NodeId n) {
+static int64_t slots_of(const Workspace *s, const Graph *g, NodeId n) {
     int blocks = device_grid(s->graph);
     if (g->node[n].op != OP_all_finite)
         return reduction_chunks(g, n);
@@ -41,10 +41,10 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
         return;
     if (group_is_multi_tensor(s->kind)) {
         s->any = true;
-        s->numbers += numbers_of(s, g, n);
+        s->slots += slots_of(s, g, n);
     } else if (sums_blocks(g, n)) {
         s->any = true;
-        s->numbers += reduce_slots(g, n) * type_count(d->type);
+        s->slots += reduce_slots(g, n) * type_count(d->type);
         s->mixed |= type_count(d->type) != space_columns(s->space);
     }
 }
@@ -54,7 +54,7 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
     int64_t *offset =
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int64_t);
     for (NodeId n = group->first; n <= group->last; n++) {
-        offset[n - group->first] = s.numbers;
+        offset[n - group->first] = s.slots;
         workspace_add(&s, g, n, false);
     }
     return offset;
@@ -69,8 +69,8 @@ static int64_t workspace_rows(const Workspace *s) {
 
 Type workspace_type(const Workspace *s) {
     if (group_is_multi_tensor(s->kind))
-        return type_of(F32, 1, &s->numbers);
-    return type_of(F32, 2, (int64_t[]){workspace_rows(s), s->numbers});
+        return type_of(F32, 1, &s->slots);
+    return type_of(F32, 2, (int64_t[]){workspace_rows(s), s->slots});
 }
 
 int workspace_counters(const Workspace *s) {

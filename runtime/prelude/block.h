@@ -15,7 +15,7 @@ DEVICE float warp_sum(float v, int neighbours) {
 
 DEVICE float warp_max(float v, int neighbours) {
     for (int step = neighbours / 2; step > 0; step /= 2)
-        v = larger(v, SHUFFLE(v, (threadIdx.x % 32) ^ step));
+        v = maximum(v, SHUFFLE(v, (threadIdx.x % 32) ^ step));
     return v;
 }
 
@@ -67,7 +67,7 @@ DEVICE int row_argmax(float v, int index, int threads, float *shared) {
 }
 
 DEVICE float combine(float a, float b, int largest) {
-    return largest ? larger(a, b) : a + b;
+    return largest ? maximum(a, b) : a + b;
 }
 
 // The position in shared memory of lane k of the thread in place x of tx.
@@ -196,7 +196,7 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
                       int threads) {
     float most = -INF;
     for (int k = 0; k < n; k++)
-        most = larger(most, v[k]);
+        most = maximum(most, v[k]);
     most = block_max(most, shared, threads);
     if (threadIdx.x == 0)
         *out = most;

@@ -409,7 +409,7 @@ DEVICE float normal_pdf(float x) {
 }
 
 // The larger of two; of zeros the positive one; NaN is larger than any.
-DEVICE float larger(float a, float b) {
+DEVICE float maximum(float a, float b) {
 #if __CUDA_ARCH__ >= 800
     float most;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));

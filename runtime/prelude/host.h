@@ -127,7 +127,7 @@ static _Thread_local const SinterSpecConstant *sinter_spec_constants;
 
 // A macro, since gcc 12 does not vectorize some loops over lanes with a
 // function.
-#define larger(a, b) ((!((b) <= (a)) & ((a) == (a))) ? (b) : (a))
+#define maximum(a, b) ((!((b) <= (a)) & ((a) == (a))) ? (b) : (a))
 #endif
 
 // CUDA's function; there it needs no subroutine, unlike a division and a root.
@@ -148,7 +148,7 @@ DEVICE int int_of(float x) {
                           : (int)x;
 }
 
-// A macro for the same reason as larger.
+// A macro for the same reason as maximum.
 #define fma_of(a, b, c) fmaf(a, b, c)
 #define inverse(x) (1.0f / (x))
 
@@ -461,7 +461,7 @@ DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
     for (int j = 0; j < n; j++) {
         float all = -INF;
         for (int i = 0; i < parts; i++)
-            all = larger(all, part[(size_t)i * step + c + j * next]);
+            all = maximum(all, part[(size_t)i * step + c + j * next]);
         v[j] = all;
     }
 }

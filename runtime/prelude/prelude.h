@@ -136,10 +136,10 @@ DEVICE float lanes_sum(const float *v, int n) {
 DEVICE float lanes_max(const float *v, int n) {
     float side[16], most = -INF;
     if (n % 16 == 0) {
-        TO_FOUR(side, v, n, larger);
+        TO_FOUR(side, v, n, maximum);
         v = side, n = 4;
     }
-    UNROLLED(k, n) most = larger(most, v[k]);
+    UNROLLED(k, n) most = maximum(most, v[k]);
     return most;
 }
 
@@ -159,13 +159,13 @@ DEVICE int lanes_argmax(const float *v, const int *at, int n) {
 }
 
 // An index clamped to 0 .. n-1, or mirrored without repeating the edge.
-DEVICE int clamp(int i, int n) {
+DEVICE int clamp_index(int i, int n) {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
 DEVICE int reflect(int i, int n) {
     i = i < 0 ? -i : i;
-    return clamp(i < n ? i : 2 * (n - 1) - i, n);
+    return clamp_index(i < n ? i : 2 * (n - 1) - i, n);
 }
 
 // Integer division; by 0 it is 0.

@@ -81,7 +81,7 @@ SINTER_INLINE float simt_exchange(float v, int lane, int line) {
 #define SHUFFLE(v, source) simt_exchange(v, source, __LINE__)
 
 // As on a GPU of sm_80 or later, zeros too.
-SINTER_INLINE float larger(float a, float b) {
+SINTER_INLINE float maximum(float a, float b) {
     return b > a || b != b || (b == a && signbit(a)) ? b : a;
 }
 

@@ -29,7 +29,7 @@ static const char *const exact[] = {
     "v@12_1[k] * scale(0.25f)",
     "kept@3[j][k]",
     "entry.offset[2]",
-    "clamp(i + 1, 7)",
+    "clamp_index(i + 1, 7)",
     "&s@4[j * VW]",
     "a < b && c >= d || e != f",
     "uniform(v@0, stream(-7), 0, i + k)",
@@ -262,7 +262,7 @@ START_TEST(unused_indices_are_left_out) {
     ck_assert(stmts_read(a, &b,
                          "const int i1 = 7;"
                          "const int i2 = i1 / 2;"
-                         "const int i3 = clamp(i2, 4);"
+                         "const int i3 = clamp_index(i2, 4);"
                          "const float s = row_sum(x, 4, shared);"
                          "const int i4 = i1 + 1;"
                          "put_f32(p + i4, 0.0f);",

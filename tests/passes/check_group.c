@@ -208,7 +208,7 @@ START_TEST(reductions_divide_their_space) {
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Type space = type_of(F32, 2, (int64_t[]){at[i].rows, at[i].columns});
         Workspace s = workspace_new(g, at[i].kind, &space);
-        s.numbers = at[i].sums * at[i].columns;
+        s.slots = at[i].sums * at[i].columns;
         s.mixed = at[i].mixed;
         ck_assert_int_eq(workspace_counters(&s), 0);
         s.any = true;
@@ -217,7 +217,7 @@ START_TEST(reductions_divide_their_space) {
         ck_assert_int_eq(d.chunks, at[i].division.chunks);
         ck_assert_int_eq(d.last_blocks, at[i].division.last_blocks);
         ck_assert_int_eq(workspace_counters(&s), at[i].counters);
-        Type want = type_of(F32, 2, (int64_t[]){at[i].partials, s.numbers});
+        Type want = type_of(F32, 2, (int64_t[]){at[i].partials, s.slots});
         ck_assert(type_is((Type[]){workspace_type(&s)}, &want));
     }
     arena_free(a);
@@ -237,7 +237,7 @@ START_TEST(updates_have_counters) {
         {GROUP_MULTI_REDUCE, true, true, 1}};
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Workspace s = {.kind = at[i].kind,
-                       .numbers = 5,
+                       .slots = 5,
                        .any = at[i].any,
                        .scalar = at[i].scalar};
         ck_assert_int_eq(workspace_counters(&s), at[i].counters);

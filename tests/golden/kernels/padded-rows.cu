@@ -23,7 +23,7 @@ KERNEL(256, 2) k00_pad(
         for (int c = row_thread * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 10 + c, VW);
-            LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
+            LANES_DO(k, VW) s1[k] = maximum(s1[k], v0[k]);
         }
         const float v1 = row_max(lanes_max(s1, VW), ROW_THREADS, shared);
         for (int c = C + row_thread; c < end + 6; c += ROW_THREADS) {

@@ -24,9 +24,11 @@ KERNEL(256, 2) k00_max_pool_grad(
             const int w1 = w / 2;
             const int tap1 = (h - h1 * 2) * 2 + w - w1 * 2;
             float v0[VW];
-            load_f32(v0, p0 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
+            load_f32(v0, p0 + (((size_t)n * 2 + clamp_index(h1, 2)) * 3 + clamp_index(w1,
+                3)) * 8 + c, VW);
             int v1[VW];
-            load_u8(v1, p1 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
+            load_u8(v1, p1 + (((size_t)n * 2 + clamp_index(h1, 2)) * 3 + clamp_index(w1,
+                3)) * 8 + c, VW);
             float out2[VW];
             LANES_DO(k, VW) {
                 const float v2 = h1 < 2 && w1 < 3 ? v1[k] == tap1 ? v0[k] : 0 : 0;

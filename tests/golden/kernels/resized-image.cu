@@ -25,12 +25,12 @@ KERNEL(256, 2) k00_resize_grad(
                 const int v13 = r1 * 4;
                 const int v14 = v13 / 3;
                 const int v15 = v14;
-                const int i2 = clamp(v15, 4);
+                const int i2 = clamp_index(v15, 4);
                 for (int q1 = (w * 3 + 5) / 6; q1 < ((w + 1) * 3 + 5) / 6; q1++) {
                     const int v16 = q1 * 6;
                     const int v17 = v16 / 3;
                     const int v18 = v17;
-                    const int i3 = clamp(v18, 6);
+                    const int i3 = clamp_index(v18, 6);
                     float v0[VW];
                     load_act(v0, p0 + (((size_t)n * 4 + i2) * 6 + i3) * 16 + c, VW);
                     LANES_DO(k, VW) v20[k] += v0[k];
@@ -78,20 +78,20 @@ KERNEL(256, 2) k01_cast(
             const int v26 = int_of(v25);
             const int v27 = 1 + v26;
             const int v30 = v27;
-            const int i1 = clamp(v30, 4);
+            const int i1 = clamp_index(v30, 4);
             const int v37 = int_of(v36);
             const int v38 = 1 + v37;
             const int v41 = v38;
-            const int i2 = clamp(v41, 6);
+            const int i2 = clamp_index(v41, 6);
             float v0[VW];
             load_act(v0, p0 + (((size_t)n * 4 + i1) * 6 + i2) * 16 + c, VW);
             const float v45 = 1.0f - v39;
             const int v40 = v37;
-            const int i3 = clamp(v40, 6);
+            const int i3 = clamp_index(v40, 6);
             float v0_1[VW];
             load_act(v0_1, p0 + (((size_t)n * 4 + i1) * 6 + i3) * 16 + c, VW);
             const int v29 = v26;
-            const int i4 = clamp(v29, 4);
+            const int i4 = clamp_index(v29, 4);
             float v0_2[VW];
             load_act(v0_2, p0 + (((size_t)n * 4 + i4) * 6 + i2) * 16 + c, VW);
             float v0_3[VW];
@@ -135,8 +135,8 @@ KERNEL(256, 2) k02_resize_grad(
             const int n = i / 24;
             float v59[VW];
             LANES_DO(k, VW) v59[k] = 0.0f;
-            for (int r1 = clamp(((2 * h - 1) * 8 - 4) / 8, 8); r1 <= clamp(((2 * h + 3) * 8 + 3) / 8, 8); r1++)
-                for (int q1 = clamp(((2 * w - 1) * 12 - 6) / 12, 12); q1 <= clamp(((2 * w + 3) * 12 + 5) / 12, 12); q1++) {
+            for (int r1 = clamp_index(((2 * h - 1) * 8 - 4) / 8, 8); r1 <= clamp_index(((2 * h + 3) * 8 + 3) / 8, 8); r1++)
+                for (int q1 = clamp_index(((2 * w - 1) * 12 - 6) / 12, 12); q1 <= clamp_index(((2 * w + 3) * 12 + 5) / 12, 12); q1++) {
                     const float share1 = blend_share(r1, h, 0.5f, 4) * blend_share(q1, w, 0.5f,
                         6);
                     if (share1 == 0.0f) continue;

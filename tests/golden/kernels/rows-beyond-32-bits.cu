@@ -99,7 +99,7 @@ KERNEL(256, 2) k01_cast(
             if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
-            LANES_DO(k, VW) s4[k] = larger(s4[k], v0[k]);
+            LANES_DO(k, VW) s4[k] = maximum(s4[k], v0[k]);
         }
         const float v4 = row_max(lanes_max(s4, VW), ROW_THREADS, shared);
         UNROLLED(j, VECTORS_PER_THREAD) {

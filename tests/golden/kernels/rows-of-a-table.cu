@@ -23,7 +23,7 @@ KERNEL(256, 2) k00_mul(
             const int h = i % 8;
             const int n = i / 8;
             const int v1 = get_i32(p1 + (size_t)n * 8 + h);
-            const int i1 = clamp(v1, 50);
+            const int i1 = clamp_index(v1, 50);
             float v0[VW];
             load_f32(v0, p0 + (size_t)i1 * 16 + c, VW);
             float out7[VW];
@@ -66,7 +66,7 @@ KERNEL(256) k01_gather_grad(
             const int at = from + threadIdx.x * INDICES_PER_THREAD + m;
             const int j = at < 32 ? at : 32 - 1;
             const int v4 = get_i32(p1 + j);
-            named[m] = at < 32 ? clamp(v4, ROWS) : -1;
+            named[m] = at < 32 ? clamp_index(v4, ROWS) : -1;
         }
         const int count = list_rows(listed, named, INDICES_PER_THREAD, from, lo, hi, NT);
         for (int g = tx; g < CG; g += TX) {

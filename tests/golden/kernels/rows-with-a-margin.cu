@@ -39,7 +39,7 @@ KERNEL(256, 2) k00_sum(
             load_act(v0, p0 + (size_t)i * 16 + c, VW);
             LANES_DO(k, VW) {
                 const float x4 = c + k < C ? v0[k] : -INF;
-                s4[k] = larger(s4[k], x4);
+                s4[k] = maximum(s4[k], x4);
                 const float x8 = c + k < C ? v0[k] : -INF;
                 const int more8 = beats(x8, s8[k]);
                 at8[k] = more8 ? c + k : at8[k];

@@ -22,7 +22,7 @@ KERNEL(256, 2) k00_exp(
         for (int c = row_thread * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_f32(v0, p0 + c, VW);
-            LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
+            LANES_DO(k, VW) s1[k] = maximum(s1[k], v0[k]);
         }
         const float v1 = row_max(lanes_max(s1, VW), ROW_THREADS, shared);
         const float v2 = expf(v1);

@@ -32,7 +32,7 @@ KERNEL(256, 2) k00_sum(
             if (c >= C) break;
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
-            LANES_DO(k, VW) s3[k] = larger(s3[k], v0[k]);
+            LANES_DO(k, VW) s3[k] = maximum(s3[k], v0[k]);
         }
         const float v3 = row_max(lanes_max(s3, VW), ROW_THREADS, shared);
         float s6[VW];
