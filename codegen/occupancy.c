@@ -113,13 +113,18 @@ static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
     return best;
 }
 
-// The last block's loads of partial sums must fit in the registers, too: three
-// quarters of them at a time.
+static bool reduces_grid(const Stmt *s) {
+    return s->kind == S_CALL && (strcmp(s->value->name, "grid_sum") == 0 ||
+                                 strcmp(s->value->name, "grid_max") == 0);
+}
+
+// The last block's loads of partial results must fit in the registers, too:
+// three quarters of them at a time.
 static void divide_tail(Arena *a, const Stmts *b) {
-    enum { ROWS = 2 }; // argument of grid_sum
+    enum { AT_A_TIME = 2 }; // argument of grid_sum and grid_max
     for (Stmt *s = b->first; s != NULL; s = s->next) {
-        if (s->kind == S_CALL && strcmp(s->value->name, "grid_sum") == 0) {
-            const Expr **rows = &s->value->arg[ROWS];
+        if (reduces_grid(s)) {
+            const Expr **rows = &s->value->arg[AT_A_TIME];
             *rows = x_kind(a, X_GPU_ONLY, divide_up(3 * (*rows)->integer, 4));
         }
         divide_tail(a, &s->body);
