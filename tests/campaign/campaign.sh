@@ -37,8 +37,9 @@
 #   ranks     random models with shards, as one process and as ranks
 #   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
-#   sanitized passes, golden tests, the command line and limits, and cases that
-#             judge numbers and times, with sanitizers
+#   sanitized passes, golden tests, the command line, names that would control
+#             a terminal, limits, and cases that judge numbers and times, with
+#             sanitizers
 #   outside   editors, trackers, Jupyter, Perfetto and Hugging Face's GPT-2, if
 #             installed; all but editors are packages of SINTER_PYTHON, or else
 #             of python3
@@ -108,10 +109,12 @@ fuzz() {
 
 # sanitized SECONDS
 sanitized() {
-    timeout "$1" nice -n 10 cmake --build "$build/../sanitized" \
-        --target manual golden test_frontend test_passes test_runtime &&
+    cmake -DSINTER_FUZZ_ALL=ON "$build/../sanitized" >/dev/null &&
+        timeout "$1" nice -n 10 cmake --build "$build/../sanitized" \
+            --target manual golden test_frontend test_passes test_runtime &&
         timeout "$1" nice -n 10 ctest --test-dir "$build/../sanitized" \
-            -R '^(frontend|passes|runtime|runtime_1|golden|command|limit)$' --output-on-failure
+            -R '^(frontend|passes|runtime|runtime_1|golden|command|terminal|limit)$' \
+            --output-on-failure
 }
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
