@@ -403,7 +403,7 @@ END_TEST
 START_TEST(pieces_share_the_kernels) {
     enum { PIECES = 8 };
     Arena *a = arena_new();
-    Output x = recurrent(a, cells[_i], 96, 4);
+    Output x = recurrent(a, cells[_i], 48, 4);
     int with = 0;
     for (int p = 0; p < PIECES; p++) {
         const char *piece =

@@ -5,15 +5,15 @@
 
 [ -z "${CFLAGS:-}" ] || exit 77
 "$SINTER_PYTHON" -c 'import numpy' 2>/dev/null || exit 77
-git -C "$SINTER_SOURCE" ls-files --cached --others --exclude-standard >files ||
-    exit 77
+git -C "$SINTER_SOURCE" ls-files --cached --others --exclude-standard \
+    -- . ':!tests/golden' >files || exit 77
 mkdir tree
 (cd "$SINTER_SOURCE" && tar c -T "$work/files") | tar x -C tree
-python3 -m venv fresh || exit 77
+"$SINTER_PYTHON" -m venv --without-pip fresh || exit 77
 # The objects are those of the build that is tested, as deep below the sources.
 CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$work/tree" \
-    CCACHE_NOHASHDIR=1 fresh/bin/pip install --disable-pip-version-check \
-    --config-settings=build-dir=build/wheel ./tree >log 2>&1 || {
+    CCACHE_NOHASHDIR=1 "$SINTER_PYTHON" -m pip --python fresh/bin/python install \
+    --disable-pip-version-check --config-settings=build-dir=build/wheel ./tree >log 2>&1 || {
     grep -q -e 'No matching distribution' -e 'connection' log && exit 77
     cat log >&2
     fail "pip install ."

@@ -87,19 +87,19 @@ check() {
 }
 
 check gpt_nano
+check resnet9
 check two
+light=$(sed -n 's/.*paper //p' result)
+check two --blink-settings=preferredColorScheme=0
+[ "$(sed -n 's/.*paper //p' result)" != "$light" ] || fail "dark is light"
 for file in net lib/net lib/own/net; do
     grep -q "\"file\": \"$file.net\", \"text\": " two.html ||
         fail "$file.net is not on the page"
 done
 check hostile
-check resnet9
-light=$(sed -n 's/.*paper //p' result)
-check resnet9 --blink-settings=preferredColorScheme=0
-[ "$(sed -n 's/.*paper //p' result)" != "$light" ] || fail "dark is light"
 
 # A page that is broken is noticed.
-sed 's/classList.add("marked")/classList.add("unmarked")/' resnet9.html >broken.html
+sed 's/classList.add("marked")/classList.add("unmarked")/' two.html >broken.html
 (check broken 2>/dev/null; [ $failed -eq 0 ]) && fail "check.js finds no fault"
 
 # opened PAGE: the milliseconds that all of the browser works for it; its document
