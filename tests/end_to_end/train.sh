@@ -1,6 +1,7 @@
 #!/bin/sh
 # A trainer trains: it overfits one batch, and the result has the same bits
 # every time, for any number of loader threads.
+export OPTIMISATION=-O0
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 # last_loss FILE: of the last training row.

@@ -3,6 +3,7 @@
 # sinter train: builds once, then runs what it has built; output, status and
 # signals are the trainer's.  Commands that compile look for data and device
 # first.
+export OPTIMISATION=-O0
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 unset HOME
 export XDG_CACHE_HOME="$work/cache" TMPDIR="$work/tmp"
