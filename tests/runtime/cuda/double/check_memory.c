@@ -87,6 +87,15 @@ START_TEST(what_is_written_behind_is_found) {
 }
 END_TEST
 
+START_TEST(what_is_written_before_is_found) {
+    void *p;
+    double_open("0");
+    GOOD(cuMemHostAlloc(&p, 100, 0));
+    memset((char *)p - 1, 0, 1);
+    cuMemFreeHost(p);
+}
+END_TEST
+
 static const CUmemAllocationProp plain = {
     .type = CU_MEM_ALLOCATION_TYPE_PINNED,
     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
@@ -151,6 +160,7 @@ Suite *memory_suite(void) {
                                      2);
     tcase_add_test_raise_signal(c, copies_do_not_overlap, SIGABRT);
     tcase_add_test_raise_signal(c, what_is_written_behind_is_found, SIGABRT);
+    tcase_add_test_raise_signal(c, what_is_written_before_is_found, SIGABRT);
     tcase_add_test(c, memory_is_mapped_to_addresses);
     tcase_add_test_raise_signal(c, mapped_addresses_are_not_freed, SIGABRT);
     suite_add_tcase(s, c);

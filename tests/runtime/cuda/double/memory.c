@@ -4,6 +4,9 @@
 // its end at a page that may not be touched.  No address is allocated twice, so
 // that a freed one is recognized.  Fresh memory is filled with bytes that make
 // every number a NaN.
+//
+// All of it is opened for each operation and closed behind it, which takes the
+// kernel as long as it has pages: so larger allocations have huge ones.
 #define _DEFAULT_SOURCE
 #include "tests/runtime/cuda/double/double.h"
 
@@ -13,7 +16,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, GRAIN = 256, MAX_BLOCKS = 4096, FRESH = 0xff };
+enum {
+    PAGE = 4096,
+    HUGE_PAGE = 2 << 20,
+    MANY_PAGES = 16 * PAGE,
+    GRAIN = 256,
+    MAX_BLOCKS = 4096,
+    FRESH = 0xff
+};
 static const size_t range_bytes = (size_t)1 << 42;
 
 // GLOBAL: a variable of a module, which no page is kept for.
@@ -21,7 +31,7 @@ typedef enum { DEVICE_BLOCK, PINNED_BLOCK, GLOBAL_BLOCK } BlockKind;
 
 typedef struct {
     char *start, *pages;
-    size_t bytes, mapped; // of the request, and of its pages
+    size_t bytes, used, mapped; // of the request, whole pages, and its pages
     BlockKind kind;
     const void *owner; // of a global
 } Block;
@@ -68,6 +78,7 @@ static void range_make(void) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory.range == MAP_FAILED)
         complain("no range of addresses for device memory");
+    madvise(memory.range, range_bytes, MADV_HUGEPAGE);
     memory.next = memory.range + PAGE;
     sigaction(SIGSEGV, &action, NULL);
 }
@@ -89,10 +100,11 @@ static void block_add(Block b) {
 }
 
 // The block's end is at the end of its pages, as near as its alignment allows.
-static void *pages_add(char *pages, size_t bytes, BlockKind kind) {
-    size_t mapped = up(bytes, PAGE);
+static void *pages_add(char *pages, size_t bytes, size_t mapped,
+                       BlockKind kind) {
     char *start = pages + mapped - up(bytes, GRAIN);
-    block_add((Block){start, pages, bytes, mapped, kind, NULL});
+    block_add(
+        (Block){start, pages, bytes, up(bytes, PAGE), mapped, kind, NULL});
     memset(pages, FRESH, mapped);
     return start;
 }
@@ -116,21 +128,26 @@ void device_unuse(size_t bytes) {
     memory.used -= bytes;
 }
 
-void *device_place(char *pages, size_t bytes) {
-    size_t mapped = up(bytes, PAGE);
-    device_use(mapped);
+static void *device_add(char *pages, size_t bytes, size_t mapped) {
+    device_use(up(bytes, PAGE));
     if (mprotect(pages, mapped, PROT_READ | PROT_WRITE) != 0)
         return NULL;
-    void *start = pages_add(pages, bytes, DEVICE_BLOCK);
+    void *start = pages_add(pages, bytes, mapped, DEVICE_BLOCK);
     if (!memory.open)
         mprotect(pages, mapped, PROT_NONE);
     return start;
 }
 
+void *device_place(char *pages, size_t bytes) {
+    return device_add(pages, bytes, up(bytes, PAGE));
+}
+
 void *device_take(size_t bytes) {
+    size_t page = bytes < MANY_PAGES ? PAGE : HUGE_PAGE;
+    size_t mapped = up(bytes, page);
     char *pages =
-        bytes > device_bytes_free() ? NULL : device_addresses(bytes, PAGE);
-    return pages != NULL ? device_place(pages, bytes) : NULL;
+        bytes > device_bytes_free() ? NULL : device_addresses(mapped, page);
+    return pages != NULL ? device_add(pages, bytes, mapped) : NULL;
 }
 
 bool code_take(void) {
@@ -145,11 +162,15 @@ void *pinned_take(size_t bytes) {
     if (pages == MAP_FAILED)
         return NULL;
     mprotect(pages + mapped, PAGE, PROT_NONE);
-    return pages_add(pages, bytes, PINNED_BLOCK);
+    return pages_add(pages, bytes, mapped, PINNED_BLOCK);
 }
 
-// Bytes behind the allocation, up to the page's end, must be fresh.
-static void tail_check(const Block *b) {
+// Bytes around the allocation, in its pages, must be fresh.
+static void ends_check(const Block *b) {
+    for (const char *p = b->pages; p < b->start; p++)
+        if ((unsigned char)*p != FRESH)
+            complain("something was written before the %zu bytes at %p",
+                     b->bytes, (void *)b->start);
     for (const char *p = b->start + b->bytes; p < b->pages + b->mapped; p++)
         if ((unsigned char)*p != FRESH)
             complain("something was written behind the %zu bytes at %p",
@@ -162,13 +183,13 @@ static bool block_give(const void *start, BlockKind kind) {
         if (b->start != start || b->kind != kind)
             continue;
         mprotect(b->pages, b->mapped, PROT_READ);
-        tail_check(b);
+        ends_check(b);
         if (kind == PINNED_BLOCK) {
             munmap(b->pages, b->mapped + PAGE);
         } else {
             madvise(b->pages, b->mapped, MADV_DONTNEED);
             mprotect(b->pages, b->mapped, PROT_NONE);
-            memory.used -= b->mapped;
+            memory.used -= b->used;
         }
         *b = memory.block[--memory.count];
         return true;
@@ -201,7 +222,8 @@ Memory memory_of(const void *p, size_t bytes) {
 
 void global_add(const void *owner, void *start, size_t bytes) {
     if (memory_of(start, bytes) == MEMORY_HOST)
-        block_add((Block){start, start, bytes, bytes, GLOBAL_BLOCK, owner});
+        block_add(
+            (Block){start, start, bytes, bytes, bytes, GLOBAL_BLOCK, owner});
 }
 
 void globals_forget(const void *owner) {
