@@ -24,7 +24,7 @@ enum {
     MAX_RANKS = 64,
     MAX_CALLS = 4 * MAX_RANKS, // of a group
     MAX_PATH = NCCL_UNIQUE_ID_BYTES + 32,
-    WAIT_US = 100,
+    WAIT_US = 500,
     BLOCK = 64 // elements of a sum that are added in one order
 };
 
