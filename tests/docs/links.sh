@@ -34,6 +34,7 @@ between() {
     }' "$1"
 }
 
+find tests -name '*.c' -exec grep -ho 'START_TEST([a-z0-9_A-Z]*)' {} + >"$work/cases"
 for document in *.md docs/*.md tests/pytorch/*.md; do
     folder=$(dirname "$document")
     between "$document" "](" ")" >"$work/links"
@@ -75,7 +76,7 @@ for document in *.md docs/*.md tests/pytorch/*.md; do
         while read -r name; do
             case $name in
             */*) [ -e "$name" ] ;;
-            *) grep -rqF -e "START_TEST($name)" tests ;;
+            *) grep -qxF -e "START_TEST($name)" "$work/cases" ;;
             esac || complain "$document: no test $name"
         done <"$work/tests"
     done <"$work/cells"
