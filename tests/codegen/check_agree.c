@@ -22,7 +22,7 @@ static const char *const alike[] = {
     "functions in f16", "functions unfused", "recurrence, batch 1, in f16",
     "sequence in bf16", "starts in f16", "skipped unfused", "tiles in bf16",
     "resnet9, tiled", "squeeze, tiled", "sequence, tiled",
-    "attention heads, tiled, in bf16", "attention tiles, tiled",
+    "windows, tiled", "attention heads, tiled, in bf16", "attention tiles, tiled",
     "attention tiles planned", "shapes, tiled in bf16", "registers in f16"};
 static const char *const faithful_alike[] = {
     "resnet9", "lenet", "windows", "contrast", "windows unfused", "disjoint windows"};
