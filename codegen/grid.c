@@ -134,10 +134,12 @@ static void store_packed(Emit *e, Scope *s, NodeId n, Index p) {
 
 bool pad_widens(const Emit *e, const Node *d) {
     int last = d->type->rank - 1;
+    if (d->op != OP_pad || last < 0)
+        return false;
     Type from = *e->g->node[d->arg[0]].type;
-    return d->op == OP_pad && last >= 0 && d->type->dim[last] == 8 &&
+    return d->type->dim[last] == 8 && from.dim[last] < 8 &&
            space_columns(e->group->iteration_space) == 8 &&
-           from.dim[last] < 8 && node_ints(d, ATTR_low, last, 0) == 0;
+           node_ints(d, ATTR_low, last, 0) == 0;
 }
 
 const Expr *lanes_of(const Emit *e, Type space) {

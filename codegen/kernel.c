@@ -148,15 +148,20 @@ static int build_tree(const GraphPlan *host, const GraphPlan *gpu, Arena *a,
     return bytes;
 }
 
-static bool pads_vector(const Emit *e, NodeId n) {
-    return pad_widens(e, &e->g->node[n]);
+// Whether half a vector is not whole: it has 3 of 8 channels, or 4 of the 8
+// bits of a byte.
+static bool needs_vector(const Emit *e, NodeId n) {
+    const Node *d = &e->g->node[n];
+    bool bits = (d->op == OP_pack || d->op == OP_unpack) &&
+                node_int(d, ATTR_bits, 1) == 1;
+    return bits || pad_widens(e, d);
 }
 
 // Whether the registers of kernel k may hold more vectors if they are narrower.
 static bool tries_narrow(const Emit *e, const Kernel *k) {
     return k->group->kind == GROUP_GRID && e->gpu->act != F32 &&
            e->step == k->group->columns && e->step % 8 == 0 &&
-           !group_any(e, pads_vector);
+           !group_any(e, needs_vector);
 }
 
 // Builds kernel k of launch i.

@@ -9,7 +9,8 @@
 //
 // A load may move in front of a loop that makes no iteration, as the indices
 // that it reads are in range there.  It leaves a branch only if its address is
-// a pointer.
+// a pointer, and passes a `continue` only if its address does not depend on
+// what that tests.
 
 #include "codegen/kernel/tree.h"
 
@@ -19,6 +20,7 @@ typedef struct {
     int declared; // number of declarations
     int written;  // assignments, and calls that may write it
     int within;   // the last visited loop that declares or writes it
+    int guarded;  // the last visited loop that has a `continue` which tests it
     const Expr *same; // name that it is merged into, or NULL
 } Name;
 
@@ -102,6 +104,21 @@ static bool is_written(Hoist *h, const Expr *address) {
     return name_of(h, base_of(address))->written > 0;
 }
 
+static bool is_guarded(Hoist *h, const Expr *x) {
+    bool guarded =
+        x->kind == X_NAME && name_of(h, merged(h, x))->guarded == h->loop;
+    for (int i = 0; i < x->count && !guarded; i++)
+        guarded = is_guarded(h, x->arg[i]);
+    return guarded;
+}
+
+static void guard(Hoist *h, const Expr *x) {
+    if (x->kind == X_NAME)
+        name_of(h, merged(h, x))->guarded = h->loop;
+    for (int i = 0; i < x->count; i++)
+        guard(h, x->arg[i]);
+}
+
 // How a statement is reached in an iteration.
 typedef enum { ALWAYS, BRANCHED } Reached;
 
@@ -110,7 +127,7 @@ static bool is_invariant(Hoist *h, const Expr *x, Reached reached) {
     if (x->kind == X_NAME)
         return name_of(h, merged(h, x))->within != h->loop;
     if (is_call(x, LOAD) &&
-        (is_written(h, x->arg[0]) ||
+        (is_written(h, x->arg[0]) || is_guarded(h, x) ||
          (reached == BRANCHED && x->arg[0]->kind != X_NAME)))
         return false;
     if (x->kind == X_CALL && !is_call(x, LOAD) && !is_call(x, PURE))
@@ -150,8 +167,9 @@ static bool fills_invariant(Hoist *h, const Stmt *s, Reached reached) {
     if (s->kind == S_REPEAT)
         return is_invariant(h, s->body.first->value, reached);
     const Expr *x = s->value;
-    bool all = !is_call(x, LOAD) ||
-               (reached == ALWAYS && !is_written(h, x->arg[1]));
+    bool all =
+        !is_call(x, LOAD) || (reached == ALWAYS && !is_written(h, x->arg[1]) &&
+                              !is_guarded(h, x->arg[1]));
     for (int i = 1; i < x->count && all; i++)
         all = is_invariant(h, x->arg[i], reached);
     return all;
@@ -215,11 +233,22 @@ static void take_lanes(Hoist *h, Stmts *to, Stmt *loop, Reached reached) {
     loop->body = kept;
 }
 
+static bool continues(const Stmt *s) {
+    const Stmt *first = s->body.first;
+    return s->kind == S_IF && first != NULL && first->kind == S_JUMP &&
+           strcmp(first->word, "continue") == 0;
+}
+
 // Moves invariant statements of b, a part of the loop's body.
 static void take(Hoist *h, Stmts *to, Stmts *b, Reached reached) {
     Stmts kept = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         bool filled = is_filled(h, s, reached);
+        if (continues(s))
+            guard(h, s->value);
+        else if (s->kind == S_DECLARE && s->value != NULL &&
+                 is_guarded(h, s->value))
+            guard(h, s->name);
         next = filled ? s->next->next : s->next;
         if (filled ||
             (is_constant(h, s) && is_invariant(h, s->value, reached))) {

@@ -33,8 +33,8 @@ enum { REDUCE_LANES = 4 };
 #include "runtime/prelude/host.h"
 #endif
 
-// The host compiles one of the kernels that differ in sizes only; the sizes are
-// its parameters.
+// The host compiles one of the kernels that differ in specialization constants
+// only, which are its parameters.
 #ifndef SPEC_INT
 #define SPEC_INT(i, own) (own)
 #define SPEC_FLOAT(i, own) (own)

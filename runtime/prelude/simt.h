@@ -122,6 +122,6 @@ __attribute__((destructor)) static void simt_shared_goes(void) {
         simt_run(name##_thread, arena, arg, first, last, grid, 256);           \
     }
 #define HOST_FAMILY(name, ...)
-#define HOST_LIKE(name, head, sizes, ...) HOST_KERNEL(name, __VA_ARGS__)
+#define HOST_LIKE(name, head, values, ...) HOST_KERNEL(name, __VA_ARGS__)
 
 #endif

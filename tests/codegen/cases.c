@@ -65,6 +65,7 @@ const Named agree_cases[] = {
     {"squeeze in f16",   {NET("squeeze"), WITH(as_half), F16, 1, FAST, false}},
     {"augmented",        {NET("augmented"), AS_IS, F32,  1, FAST, false}},
     {"registers in f16", {NET("registers"), AS_IS, F16,  1, FAST, false}},
+    {"registers of masks in f16", {IR("masks"),    F16,  1, FAST, false}},
     {"warped",           {NET("warped"), AS_IS,    F32,  1, FAST, false}},
     {"warped unfused",   {NET("warped"), AS_IS,    F32,  0, FAST, false}},
     {"mixed",            {NET("mixed"), AS_IS,     F32,  1, FAST, false}},

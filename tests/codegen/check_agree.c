@@ -23,7 +23,8 @@ static const char *const alike[] = {
     "sequence in bf16", "starts in f16", "skipped unfused", "tiles in bf16",
     "resnet9, tiled", "squeeze, tiled", "sequence, tiled",
     "windows, tiled", "attention heads, tiled, in bf16", "attention tiles, tiled",
-    "attention tiles planned", "shapes, tiled in bf16", "registers in f16"};
+    "attention tiles planned", "shapes, tiled in bf16", "registers in f16",
+    "registers of masks in f16"};
 static const char *const faithful_alike[] = {
     "resnet9", "lenet", "windows", "contrast", "windows unfused", "disjoint windows"};
 // clang-format on

@@ -145,6 +145,8 @@ int main(int argc, char **argv) {
     Arena *a = arena_new();
     run_all(&s, a);
     printf("%d passed, %d failed\n", s.passed, s.failed);
+    if (s.passed + s.failed == 0)
+        printf("no case has %s in its name\n", s.part);
     arena_free(a);
-    return s.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s.failed || !s.passed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -535,7 +535,8 @@ static bool has_again(const Drawn *d) {
 
 // ---- of its kernels ----
 
-// Some that differ in sizes alone, and are one function on the host.
+// Some that differ in specialization constants alone, and are one function on
+// the host.
 static bool has_family(const Drawn *d) {
     Arena *a = arena_new();
     const Launches *launches = codegen_launches(d->plan, d->plan, a);
@@ -620,7 +621,7 @@ static const struct {
     {"statistics that a library may take", has_statistics},
     {"values packed to bits", has_packed},
     {"a copy of a param", has_copy},
-    {"kernels that differ in sizes alone", has_family},
+    {"kernels that differ in specialization constants", has_family},
 };
 
 enum { THINGS = sizeof thing / sizeof *thing };
