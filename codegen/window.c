@@ -88,17 +88,42 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
                     numbered(e, "q", number), number};
 }
 
+enum { ROW = 8 }; // columns of a window that may be loaded at once
+
+static bool has_loops(const Stmts *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        if (s->kind == S_FOR ||
+            (s->kind == S_REPEAT && strcmp(s->value->name, "UNROLLED") == 0) ||
+            has_loops(&s->body))
+            return true;
+    return false;
+}
+
+// Whether statements have functions, such as exp, of more than a column.
+static bool has_functions(const Emit *e, const Stmts *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next) {
+        const Node *d = s->node != NO_NODE ? &e->g->node[s->node] : NULL;
+        if ((d != NULL && (op_info[d->op].traits & MATH) &&
+             space_rows(d->type) > 1) ||
+            has_functions(e, &s->body))
+            return true;
+    }
+    return false;
+}
+
 // Appends the loops over the window to b.  Few elements are all loaded before
-// the first is used, and so is a row of more, unless the body skips some.
+// the first is used, and so is a row of more, unless the body skips some, has
+// another loop or is long.
 static void loops_close(Emit *e, Stmts *b, Window w, Pool pool, bool skips) {
-    enum { FEW = 4, ROW = 8 };
+    enum { FEW = 4 };
     const Expr *rows = x_size(e->a, pool.rows);
     const Expr *columns = x_size(e->a, pool.columns);
     const Stmts *body = scope_close(e, w.inner);
+    int64_t most = has_loops(body) ? 0 : has_functions(e, body) ? FEW : ROW;
     if (!skips && pool.rows * pool.columns <= FEW)
         CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r, rows,
              w.q, columns, body);
-    else if (!skips && pool.columns <= ROW)
+    else if (!skips && pool.columns <= most)
         CODE(e, b, NO_NODE, "for (int $ = 0; $ < $; $++) UNROLLED($, $) { ~ }",
              w.r, w.r, rows, w.r, w.q, columns, body);
     else
@@ -122,17 +147,26 @@ static Index pixel_index(Emit *e, const Window *v, Pool w, Index p,
     return at;
 }
 
-// Moves a pixel past the edge onto the edge, which is in the same window, and
-// returns its row or column in the window.
+// Whether a pixel is past the edge of the image.
+static const Expr *is_outside(Emit *e, Index at) {
+    return EXPR(e, "$ < 0 || $ >= $ || $ < 0 || $ >= $", at.index[1],
+                at.index[1], x_number(e->a, at.dim[1]), at.index[2],
+                at.index[2], x_number(e->a, at.dim[2]));
+}
+
+// On a GPU moves a pixel past the edge onto the edge, which is in the same
+// window, and returns its row or column in the window, which is r or q.
 static const Expr *clamp_to_image(Emit *e, const Window *v, Index *at, int axis,
                                   const Expr *window, int64_t stride,
                                   int64_t pad) {
-    const Expr *inside = index_new(e, v->inner, axis == 1 ? "h" : "w",
-                                   EXPR(e, "clamp_index($, $)", at->index[axis],
-                                        x_number(e->a, at->dim[axis])));
+    const Expr *inside =
+        index_new(e, v->inner, axis == 1 ? "h" : "w",
+                  EXPR(e, "HOST_GPU($, clamp_index($, $))", at->index[axis],
+                       at->index[axis], x_number(e->a, at->dim[axis])));
     at->index[axis] = inside;
     return index_new(e, v->inner, axis == 1 ? "r" : "q",
-                     EXPR(e, "$ - $ * $ + $", inside, window,
+                     EXPR(e, "HOST_GPU($, $ - $ * $ + $)",
+                          axis == 1 ? v->r : v->q, inside, window,
                           x_size(e->a, stride), x_number(e->a, pad)));
 }
 
@@ -205,7 +239,12 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     Window v = window_new(e, s, p.lanes);
     const Expr *r = v.r, *q = v.q;
     Index at = pixel_index(e, &v, w, p, image);
-    if (w.crosses_edge) {
+    bool clamps = w.crosses_edge && w.columns <= ROW;
+    if (w.crosses_edge)
+        CODE(e, &v.inner->before, NO_NODE,
+             clamps ? "if (HOST_GPU($, 0)) continue;" : "if ($) continue;",
+             is_outside(e, at));
+    if (clamps) {
         r = clamp_to_image(e, &v, &at, 1, p.index[1], w.stride[0], w.pad[0]);
         q = clamp_to_image(e, &v, &at, 2, p.index[2], w.stride[1], w.pad[1]);
     }
@@ -224,7 +263,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
             CODE(e, b, index, "$ = $ ? $ : $;", where, wins, here, where);
         CODE(e, b, value, "$ = $ ? $ : $;", most, wins, x, most);
     }
-    loops_close(e, &s->before, v, w, false);
+    loops_close(e, &s->before, v, w, w.crosses_edge && !clamps);
 }
 
 static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
@@ -235,10 +274,8 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
     Window v = window_new(e, s, p.lanes);
     Index at = pixel_index(e, &v, w, p, image);
     if (w.crosses_edge)
-        CODE(e, &v.inner->before, NO_NODE,
-             "if ($ < 0 || $ >= $ || $ < 0 || $ >= $) continue;", at.index[1],
-             at.index[1], x_number(e->a, image.dim[1]), at.index[2],
-             at.index[2], x_number(e->a, image.dim[2]));
+        CODE(e, &v.inner->before, NO_NODE, "if ($) continue;",
+             is_outside(e, at));
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     CODE(e, lane_stmts(v.inner, p), n, "$ += $ * $;", sum, x, share_of(e, w));
     loops_close(e, &s->before, v, w, w.crosses_edge);
@@ -493,7 +530,8 @@ bool window_skips(const Emit *e, NodeId n) {
     switch (d->op) {
     case OP_max_pool:
     case OP_max_pool_index:
-        return false;
+        return pool_of(d, first, *d->type).crosses_edge &&
+               node_ints(d, ATTR_window, 1, 1) > ROW;
     case OP_avg_pool:
         return pool_of(d, first, *d->type).crosses_edge;
     case OP_resize_grad:

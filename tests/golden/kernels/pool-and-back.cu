@@ -26,12 +26,13 @@ KERNEL(256, 2) k00_max_pool_index(
             LANES_DO(k, VW) v4[k] = clamp_index(1 - h * 2, 2) * 3 + clamp_index(1 - w * 2, 2);
             for (int r1 = 0; r1 < 3; r1++) {
                 const int h2 = h * 2 + r1 - 1;
-                const int h4 = clamp_index(h2, 5);
-                const int r5 = h4 - h * 2 + 1;
+                const int h4 = HOST_GPU(h2, clamp_index(h2, 5));
+                const int r5 = HOST_GPU(r1, h4 - h * 2 + 1);
                 UNROLLED(q1, 3) {
                     const int w3 = w * 2 + q1 - 1;
-                    const int w6 = clamp_index(w3, 5);
-                    const int q7 = w6 - w * 2 + 1;
+                    if (HOST_GPU(h2 < 0 || h2 >= 5 || w3 < 0 || w3 >= 5, 0)) continue;
+                    const int w6 = HOST_GPU(w3, clamp_index(w3, 5));
+                    const int q7 = HOST_GPU(q1, w6 - w * 2 + 1);
                     float v0[VW];
                     load_f32(v0, p0 + (((size_t)n * 5 + h4) * 5 + w6) * 3 + c, VW);
                     LANES_DO(k, VW) {
