@@ -99,7 +99,7 @@ static bool has_loops(const Stmts *b) {
     return false;
 }
 
-// Whether statements have functions, such as exp, of more than a column.
+// Whether statements have functions, such as exp, of each row.
 static bool has_functions(const Emit *e, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         const Node *d = s->node != NO_NODE ? &e->g->node[s->node] : NULL;
