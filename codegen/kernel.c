@@ -93,7 +93,7 @@ static const char *comment_of(Emit *e, const Group *gpu, const char *name) {
 // ---- a kernel's tree ----
 
 static void build_body(Emit *e, Stmts *body) {
-    static void (*const emit[])(Emit * e, Stmts * b) = {
+    static void (*const emit[])(Emit *, Stmts *) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     emit_##emit,
 #include "passes/plan/kernel_kinds.def"
