@@ -27,15 +27,18 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-// Blocks: a thread has one vector if there are no more blocks than
-// multiprocessors.  Else it has `vectors` at least, unless multiprocessors then
-// have no block.  A block loads the factors of channels once for all of its
-// rows.
+// Blocks: a thread has one vector, two if a block for each multiprocessor
+// remains, and four if two blocks remain: `vectors` at most, but for a grid
+// that all resident blocks fill.  A block loads the factors of channels once
+// for all of its rows.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
-    int64_t blocks = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
-    int64_t all = g->multiprocessors, few = blocks / vectors;
-    if (blocks > all)
-        blocks = few > all ? few : all;
+    int64_t all = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
+    int64_t blocks = all;
+    for (int n = 1; n < vectors; n *= 2) {
+        int64_t least = n * g->multiprocessors, few = all / (2 * n);
+        if (blocks > least)
+            blocks = few > least ? few : least;
+    }
     return grid_within(blocks, device_grid(g));
 }
 
@@ -60,15 +63,16 @@ static bool reads_windows(const Graph *g, const Group *group) {
 // ---- reductions over blocks ----
 
 // The last block of a tile adds the partial results of all of its blocks, and
-// the GPU idles meanwhile.  Each of its threads has up to 40 loads at a time,
-// or 30 if four blocks are resident, in turns of equal size: 28 on average.  It
-// waits twice for its counter, and once for each turn.
+// the GPU idles meanwhile.  It waits for memory half a microsecond at a time:
+// twice for its counter, and once for each batch of loads.  The registers of a
+// thread hold a batch of 40, or of 30 if four blocks are resident; batches of
+// equal size have some 28.
 static int64_t tail_waits(int64_t chunks, int64_t slots) {
     enum { AT_A_TIME = 28 * BLOCK_THREADS };
     return 2 + divide_up(chunks * slots, AT_A_TIME);
 }
 
-enum { FEW = 6 }; // waits of a last block
+enum { FEW = 6 }; // waits of a last block for memory
 
 int64_t shared_columns(int64_t chunks) {
     enum { SECTOR = 8, LOADS = 40 };
@@ -123,8 +127,9 @@ static int64_t column_tiles(const Workspace *s, int64_t blocks) {
     return best;
 }
 
-// Last blocks that share the work wait five times: for their counter and the
-// others, for one load, and to see that all have left.
+// Last blocks that share the work wait five times: twice for their counter,
+// once for the others, once for a batch of loads, and once to see that all have
+// left.
 static int last_blocks(int64_t chunks, int64_t slots) {
     enum { MAX_COUNT = 1 << 15 }; // of the halves of a counter
     int64_t parts = divide_up(slots, shared_columns(chunks));
@@ -132,8 +137,9 @@ static int last_blocks(int64_t chunks, int64_t slots) {
     return many ? grid_within(parts, (int)chunks) : 1;
 }
 
-// Blocks that reduce rows.  A thread with many sums over rows has the registers
-// of two resident blocks, and more would only leave more partial sums.
+// Blocks of a kernel of rows.  A thread with the sums of many columns has the
+// registers of two resident blocks, and more would only leave more partial
+// sums.
 static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
     enum { RESIDENT_SUMS = 2 };
     return tail_waits(blocks, s->slots) > FEW
