@@ -14,7 +14,7 @@ static Graph graph_bare(Arena *a, const Graph *g) {
     for (NodeId n = 0; n < g->count; n++) {
         bare.node[n].offset = -1;
         bare.node[n].why = REASON_none;
-        bare.node[n].from.full = false;
+        bare.node[n].from.full_precision = false;
     }
     return bare;
 }

@@ -249,7 +249,7 @@ static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
     if (pivot_index(e, n) != NULL)
         CODE(e, &s->before, n,
              "if (threadIdx.x == 0)"
-             "    put_f32(part + (size_t)block * WIDTH + $, pivot@);",
+             "    put_f32(partials + (size_t)block * WIDTH + $, pivot@);",
              pivot_index(e, n));
 }
 
@@ -276,11 +276,12 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Stmts *b, Type space,
          scope_close(e, column));
     if (pivot_index(e, n) != NULL)
         CODE(e, b, n,
-             arena_format(e->a,
-                          "if (g < CG && ty == 0) LANES_DO(k, VW)"
-                          "    put_f32(part + (size_t)%s * WIDTH + $ + c + k,"
-                          "            pivot@[k]);",
-                          has_tiles(e) ? "chunk" : "block"),
+             arena_format(
+                 e->a,
+                 "if (g < CG && ty == 0) LANES_DO(k, VW)"
+                 "    put_f32(partials + (size_t)%s * WIDTH + $ + c + k,"
+                 "            pivot@[k]);",
+                 has_tiles(e) ? "chunk" : "block"),
              pivot_index(e, n));
 }
 
@@ -384,14 +385,15 @@ static void emit_walk(Emit *e, Stmts *b, Type space, const Walk *w) {
     }
     sums_declare(e, &arrays, false, e->vw);
     stmts_append(&arrays, w->pivots);
-    sums_store(e, &out,
-               has_tiles(e)
-                   ? "columns_%s(part + (size_t)chunk * WIDTH + first + $ +"
-                     "    g0 * VW, %s, VW, TILE_COLUMNS - g0 * VW, shared, TX,"
-                     "    NT);"
-                   : "columns_%s(part + (size_t)block * WIDTH + $ + g0 * VW,"
-                     "    %s, VW, C - g0 * VW, shared, TX, NT);",
-               false);
+    sums_store(
+        e, &out,
+        has_tiles(e)
+            ? "columns_%s(partials + (size_t)chunk * WIDTH + first + $ +"
+              "    g0 * VW, %s, VW, TILE_COLUMNS - g0 * VW, shared, TX,"
+              "    NT);"
+            : "columns_%s(partials + (size_t)block * WIDTH + $ + g0 * VW,"
+              "    %s, VW, C - g0 * VW, shared, TX, NT);",
+        false);
     CODE(e, b, NO_NODE,
          arena_format(e->a,
                       "for (%s g0 = 0; g0 < CG; g0 += TX) {"

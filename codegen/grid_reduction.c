@@ -137,7 +137,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
 
 void sums_store(const Emit *e, Stmts *b, const char *columns, bool totals) {
     static const char *const total =
-        "total_%s(part + (size_t)block * WIDTH + $, %s, VW, shared, NT);";
+        "total_%s(partials + (size_t)block * WIDTH + $, %s, VW, shared, NT);";
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
@@ -319,12 +319,13 @@ static void read_pivot(Emit *e, Stmts *b, const Run *r) {
     const Expr *pivot = pivot_index(e, r->last);
     if (pivot != NULL)
         CODE(e, b, r->last,
-             has_tiles(e) ? "const float pivot ="
-                            "    get_f32(part + (size_t)chunk * WIDTH + first +"
-                            "            $ + (c < $ ? c : 0));"
-                          : "const float pivot ="
-                            "    get_f32(part + (size_t)block * WIDTH + $ +"
-                            "            (c < $ ? c : 0));",
+             has_tiles(e)
+                 ? "const float pivot ="
+                   "    get_f32(partials + (size_t)chunk * WIDTH + first +"
+                   "            $ + (c < $ ? c : 0));"
+                 : "const float pivot ="
+                   "    get_f32(partials + (size_t)block * WIDTH + $ +"
+                   "            (c < $ ? c : 0));",
              pivot, run_columns(e, r));
 }
 
@@ -385,8 +386,8 @@ static void finish_run(Emit *e, Stmts *b, const Run *r) {
                       "float s[$];"
                       "grid_%s(s, $, $, $, $, $, %s, $, shared, NT);",
                       r->largest ? "max" : "sum",
-                      has_tiles(e) ? "part + first + $, WIDTH, chunks"
-                                   : "part + $, WIDTH, blocks"),
+                      has_tiles(e) ? "partials + first + $, WIDTH, chunks"
+                                   : "partials + $, WIDTH, blocks"),
          number, number, x_kind(e->a, X_GPU_ONLY, r->rows),
          x_name(e->a, r->per > 1 ? "c0" : "c"),
          r->sums > 1

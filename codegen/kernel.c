@@ -59,7 +59,7 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
                   pointer_name(e, n));
     }
     if (group->workspace != NO_NODE)
-        parameter(a, k, group->workspace, 0, "float", x_name(e->a, "part"));
+        parameter(a, k, group->workspace, 0, "float", x_name(e->a, "partials"));
     if (group->counter >= 0)
         parameter(a, k, graph_counters(e->g), 4 * group->counter, "int",
                   x_name(e->a, "counter"));

@@ -248,7 +248,7 @@ static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
     else
         CODE(e, &s->lanes, n, "$[k] += $;", sum, x);
     CODE(e, &entry->after, n,
-         "total_sum(part + $ + (chunk - entry.first), $, $, shared, NT);",
+         "total_sum(partials + $ + (chunk - entry.first), $, $, shared, NT);",
          integer_of(e, operand_start(e, n, i)), sum, lanes);
 }
 
@@ -507,7 +507,7 @@ void multi_tensor_finite(Emit *e, Scope *kernel, Stmts *after, int phase) {
         CODE(e, &kernel->before, n,
              "float finite@[VW]; LANES_DO(k, VW) finite@[k] = 0.0f;");
         CODE(e, after, n,
-             "total_sum(part + $ + block, finite@, VW, shared, NT);",
+             "total_sum(partials + $ + block, finite@, VW, shared, NT);",
              x_size(e->a, workspace_offset(e, n)));
     }
 }

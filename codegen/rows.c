@@ -338,7 +338,7 @@ static int64_t vectors_held(const Emit *e, int64_t most) {
     return is_numbered(e) ? divide_up(own, threads) : 1;
 }
 
-// Bytes of sums over rows, which a thread holds for all of them.
+// Bytes of column and full reductions, which a thread holds for all its rows.
 static int64_t sum_bytes(const Emit *e) {
     int64_t sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
@@ -436,11 +436,12 @@ void emit_rows(Emit *e, Stmts *b) {
                      "}",
                      type, type, type),
         &indices, rows);
-    sums_store(e, b,
-               "UNROLLED(j, VECTORS_PER_THREAD) columns_%s("
-               "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
-               "    &%s[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
-               "    ROW_THREADS, NT);",
-               true);
+    sums_store(
+        e, b,
+        "UNROLLED(j, VECTORS_PER_THREAD) columns_%s("
+        "    partials + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
+        "    &%s[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
+        "    ROW_THREADS, NT);",
+        true);
     sums_finish(e, b);
 }

@@ -54,7 +54,7 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
         const Expr *offset = integer_of(e, workspace_offset(e, n));
         const Expr *count = finite ? x_name(e->a, "blocks")
                                    : integer_of(e, reduction_chunks(e->g, n));
-        x = EXPR(e, "parts_sum(part + $, $, shared, NT)", offset, count);
+        x = EXPR(e, "partials_sum(partials + $, $, shared, NT)", offset, count);
     }
     for (int i = 0; i < d->num_args; i++)
         if (is_scalar(e, d->arg[i]))

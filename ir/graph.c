@@ -93,7 +93,8 @@ static uint32_t node_hash(const Node *n) {
 
 // Leaves are the same in every precision.
 static bool same_precision(const Node *a, const Node *b) {
-    return a->from.full == b->from.full || (op_info[a->op].traits & LEAF);
+    return a->from.full_precision == b->from.full_precision ||
+           (op_info[a->op].traits & LEAF);
 }
 
 static bool node_equal(const Node *a, const Node *b) {
@@ -235,8 +236,8 @@ static void nodes_resize(Graph *g, NodeId capacity) {
 
 // Nodes that passes add count as well, and passes have no diagnostics.
 _Noreturn void graph_report_full(const Graph *g) {
-    if (g->full)
-        g->full(g);
+    if (g->on_full)
+        g->on_full(g);
     fprintf(stderr, "error[E0318]: the model has more than %lu operations\n",
             (unsigned long)g->max_nodes);
     if (g->origin.file)
@@ -296,7 +297,7 @@ Graph *graph_like(const Graph *g) {
     like->multiprocessors = g->multiprocessors;
     like->rewrites = g->rewrites;
     like->max_nodes = g->max_nodes;
-    like->full = g->full;
+    like->on_full = g->on_full;
     reserve(like, g);
     return like;
 }

@@ -155,13 +155,13 @@ enum {
 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
-// "layer1.conv_1".  full: computed and stored in f32; backward: autodiff added
-// it for that layer.
+// "layer1.conv_1".  full_precision: computed and stored in f32; backward:
+// autodiff added it for that layer.
 typedef struct {
     const char *file; // NULL: nowhere
     const char *path; // NULL: no layer
     int line;
-    bool full, backward;
+    bool full_precision, backward;
 } Origin;
 
 // Why a value is in memory although a kernel that uses it could compute it,
@@ -227,7 +227,7 @@ struct Graph {
     int64_t live_bytes;    // with PLANNED: peak of live bytes, without states
     int rewrites;          // that passes have counted so far
     Origin origin;         // given to nodes that are added
-    GraphFull *full;       // reports it and exits; NULL: a sentence on stderr
+    GraphFull *on_full;    // reports it and exits; NULL: a sentence on stderr
     struct Types *types;   // those that nodes have, which graphs share
     struct HashSlot *slot; // hash of the nodes, for graph_add
     uint32_t num_slots;

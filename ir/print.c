@@ -90,7 +90,7 @@ static void print_attr(Text *t, const Attr *attr) {
 }
 
 static void print_origin(Text *t, const Origin *from) {
-    if (!from->file && !from->path && !from->full && !from->backward)
+    if (!from->file && !from->path && !from->full_precision && !from->backward)
         return;
     text_add(t, "  #");
     if (from->file) {
@@ -102,7 +102,7 @@ static void print_origin(Text *t, const Origin *from) {
         text_add(t, " ");
         print_word(t, from->path);
     }
-    if (from->full)
+    if (from->full_precision)
         text_add(t, " full");
     if (from->backward)
         text_add(t, " backward");

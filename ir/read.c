@@ -370,11 +370,11 @@ static bool read_origin(Reader *r, Origin *from) {
                 return false;
             from->file = shared(&r->file, name);
             from->line = (int)line;
-        } else if (word && !from->full && strcmp(name, "full") == 0) {
-            from->full = true;
+        } else if (word && !from->full_precision && strcmp(name, "full") == 0) {
+            from->full_precision = true;
         } else if (word && strcmp(name, "backward") == 0) {
             from->backward = true;
-        } else if (!from->path && !from->full) {
+        } else if (!from->path && !from->full_precision) {
             from->path = shared(&r->path, name);
         } else {
             return fail(r, "expected the end of the line");

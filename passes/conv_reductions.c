@@ -3,7 +3,7 @@
 //
 //   requires   Operations are primitive, and no precision is assigned.
 //   preserves  Every value stays the same, up to the order of summation.
-//   result     If one sum over rows is the only use of a convolution's data
+//   result     If one column reduction is the only use of a convolution's data
 //              gradient, the weight-gradient call computes the sum, and the
 //              data gradient is not computed.
 //
@@ -53,7 +53,7 @@ static bool is_large(const Reductions *s, NodeId n) {
     static const double limit = 1024;
     const Node *d = graph_node(s->old, n);
     bool pointwise = op_info[d->op].traits & (POINTWISE | VIEW);
-    if (d->from.full || d->op == OP_div || d->op == OP_rsqrt)
+    if (d->from.full_precision || d->op == OP_div || d->op == OP_rsqrt)
         return true;
     if (d->op == OP_constant) {
         const Attr *values = node_attr(d, ATTR_values);
@@ -72,7 +72,7 @@ static bool is_large(const Reductions *s, NodeId n) {
 static bool is_multiple(const Reductions *s, NodeId n, NodeId root) {
     const Node *d = graph_node(s->old, n);
     bool of[3] = {false}, zero[3] = {false};
-    if (d->from.full || !type_has_shape(d->type, type_at(s, root)))
+    if (d->from.full_precision || !type_has_shape(d->type, type_at(s, root)))
         return false;
     for (int i = 0; i < d->num_args && i < 3; i++) {
         of[i] = s->root[d->arg[i]] == root;
@@ -120,7 +120,7 @@ static void follow(Reductions *s, NodeId n) {
         if (root != NO_NODE && s->root[n] != root)
             follow_root(s, n, root);
     }
-    if (d->op == OP_conv_grad_input && !d->from.full)
+    if (d->op == OP_conv_grad_input && !d->from.full_precision)
         s->root[n] = n;
 }
 

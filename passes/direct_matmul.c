@@ -2,17 +2,17 @@
 //
 //   requires   Operations are primitive, and no precision is assigned.
 //   preserves  Every value stays the same, up to the order of summation.
-//   result     A chain of products of few terms, or a sum over rows of [M,N,K],
-//              replaces such a product.
+//   result     A chain of products of few terms, or a row reduction of
+//              [M,N,K], replaces such a product.
 //
 // A library call is a launch of its own, and ends a run of kernels that one
 // launch can hold.  For few multiplications a launch takes longer than they do.
 // A product of few terms, such as the gradient of a classifier's input, is
 // computed by the kernels that use it.  In a product a b' both operands have
 // their terms in rows: a kernel with a row for each element sums them, and
-// shares a merged launch with its neighbours.  A gradient of weights is a sum
-// over columns, whose last block waits longer than a launch takes, and stays a
-// call.
+// shares a merged launch with its neighbours.  A gradient of weights is a
+// column reduction, whose last block waits longer than a launch takes, and
+// stays a call.
 #include "passes/passes.h"
 
 // A kernel that reads both factors of each multiplication from a cache takes

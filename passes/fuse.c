@@ -13,8 +13,8 @@
 // These are the roots.  A root's depth is the number of roots on the longest
 // path before it; roots of equal depth cannot depend on one another, so those
 // that iterate over the same space and read a common tensor become one cluster.
-// A sum over a value that a kernel stores joins that kernel and has its depth,
-// and one over columns joins a kernel of rows that reads the same.  All
+// A sum of a value that a kernel stores joins that kernel and has its depth,
+// and a column reduction joins a kernel of rows that reads the same.  All
 // assignments are one cluster, launched last; those of a shard's terms are one
 // for each bucket.  Then the graph is rebuilt cluster by cluster, each with its
 // own copies of the nodes between its inputs and its roots, and of inputs that

@@ -38,8 +38,8 @@ typedef struct {
 // some.
 typedef enum {
     FUSE_ANY,
-    FUSE_READERS, // a sum not with the kernel that computes its operand
-    FUSE_OTHERS,  // such an operand not with its sums
+    FUSE_NO_PRODUCER,  // a reduction: not with the kernel of its operand
+    FUSE_NO_REDUCTION, // an operand: not with its reductions
     FUSE_NONE
 } Fusible;
 
@@ -50,20 +50,21 @@ typedef struct {
     const NodeInfo *info;
     Users users;
     const bool *batched;
-    const bool *in_rows;   // is reduced along rows, or is an addend of it
+    const bool *in_rows;      // an operand of a row reduction, also through
+                              // elementwise operations
     const bool *elementwise;  // is computed by element, as assigned values are
     const bool *padded_store; // pads that are assigned and nothing else
     Fusible *fusible;         // of each root
 } FuseAnalysis;
 
-// The values in memory.  store_first finds library_operand and unfused; stored
+// The values in memory.  store_first finds must_store and unfused; stored
 // and stored_as_act grow, and in_update shrinks, until clusters are final;
 // written_by_update and row are found again after each change.
 typedef struct {
     bool *stored; // is in memory; for views, asks the operand to be
     Reason *why;  // ... although a kernel that uses it could compute it
     bool changed; // something became stored
-    bool *library_operand; // is read by a library, a check or as an output
+    bool *must_store;      // a library call, all_finite or an output reads it
     bool *unfused;         // shares no kernel
     bool *stored_as_act; // is stored as ACT although it is f32, see fuse_cost.c
     bool *in_update;     // reductions that the update makes: see fuse_update.c

@@ -165,8 +165,8 @@ static int cluster_like(const Roots *r, Cluster want, uint64_t set,
     return NONE;
 }
 
-// Whether n is a sum over columns of a matrix in memory, which any kernel that
-// iterates over the same rows can make, whatever their shape.
+// Whether n is a column reduction of a matrix in memory, which any kernel that
+// iterates over the same rows can compute, whatever their shape.
 static bool is_free_sum(const Roots *r, NodeId n) {
     const FuseAnalysis *f = r->f;
     if (!(traits(f, n) & REDUCES) || r->s->unfused[n] ||

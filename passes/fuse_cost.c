@@ -95,8 +95,8 @@ static bool follows_state(const FuseAnalysis *f, NodeId n, const Tree *t) {
 static bool can_narrow(const FuseAnalysis *f, const Stored *s, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
-        at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
-        s->row[n] != NO_NODE || s->library_operand[n] ||
+        at(f, n)->type->dtype != F32 || at(f, n)->from.full_precision ||
+        s->row[n] != NO_NODE || s->must_store[n] ||
         !(traits(f, n) & POINTWISE) || !find_tree(f, s, n, &tree) ||
         follows_state(f, n, &tree))
         return false;

@@ -101,13 +101,13 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
 static bool is_worth(const Reading *r, NodeId n) {
     const FuseAnalysis *f = r->f;
     int budget = FEW;
-    return r->s->library_operand[n] && !r->s->unfused[n] &&
+    return r->s->must_store[n] && !r->s->unfused[n] &&
            (traits(f, n) & POINTWISE) && !(traits(f, n) & COSTLY) &&
            !is_small(f, n) && has_operands(r, n, &budget);
 }
 
-// Whether all of the kernel that uses n, also under another shape, wants the
-// same elements as of the rest.
+// Whether every node of the kernel that uses n, directly or through a view,
+// reads it at its own index.
 static bool stays_in_place(const Reading *r, NodeId n) {
     for (int i = 0; i < r->own->count; i++) {
         const NodeInfo *d = info(r->f, r->own->node[i]);

@@ -53,24 +53,24 @@ static int64_t demand(const FuseAnalysis *f, NodeId n) {
     return count;
 }
 
-// The sum over columns of n, also through views; NO_NODE: there is none.
-static NodeId sum_over_columns(const FuseAnalysis *f, NodeId n) {
+// The column reduction of n, also through views; NO_NODE: there is none.
+static NodeId column_reduction_of(const FuseAnalysis *f, NodeId n) {
     const Users *users = &f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {
         NodeId user = users->user[i];
         if (traits(f, user) & VIEW)
-            user = sum_over_columns(f, user);
+            user = column_reduction_of(f, user);
         if (user != NO_NODE && info(f, user)->reduction == COLUMN_REDUCTION)
             return user;
     }
     return NO_NODE;
 }
 
-// The rows of the kernel that computes node n.  A sum over columns shares its
+// The rows of the kernel that computes node n.  A column reduction shares its
 // kernel and adds rows of C elements, so [N,H,W,C] has N H W; without one, n
 // has all dimensions but the last.
 static int64_t rows_of(const FuseAnalysis *f, NodeId n) {
-    NodeId sum = sum_over_columns(f, n);
+    NodeId sum = column_reduction_of(f, n);
     int64_t columns = sum != NO_NODE ? count_of(f, sum) : 0;
     return columns > 0 ? count_of(f, n) / columns : space_rows(at(f, n)->type);
 }
@@ -295,14 +295,14 @@ static void store_by_kind(const FuseAnalysis *f, Stored *s) {
                        ((traits(f, n) & REDUCES_ALL) && !s->in_update[n]);
         for (int i = 0; i < d->num_args && library; i++) {
             store(f, s, d->arg[i], REASON_none);
-            s->library_operand[memory_base(f, s, d->arg[i])] = true;
+            s->must_store[memory_base(f, s, d->arg[i])] = true;
         }
         for (int i = 0; i < d->num_args && (traits(f, n) & ATTENDS); i++)
             if (!is_small(f, d->arg[i]) && !is_cheap(f, d->arg[i]))
                 store(f, s, d->arg[i], REASON_attended);
         if (!(traits(f, n) & EFFECT) && !is_inline(f, n) && !s->in_update[n])
             store(f, s, n, REASON_none);
-        if (f->fusible[n] == FUSE_OTHERS) {
+        if (f->fusible[n] == FUSE_NO_REDUCTION) {
             s->stored[n] = true;
             s->why[n] = REASON_occupancy;
         }
@@ -324,7 +324,7 @@ Stored store_first(const FuseAnalysis *f, Graph *g, Arena *a) {
     size_t count = f->old->count;
     Stored s = {.stored = ARENA_ARRAY(a, count, bool),
                 .why = ARENA_ARRAY(a, count, Reason),
-                .library_operand = ARENA_ARRAY(a, count, bool),
+                .must_store = ARENA_ARRAY(a, count, bool),
                 .unfused = ARENA_ARRAY(a, count, bool),
                 .stored_as_act = ARENA_ARRAY(a, count, bool),
                 .in_update = ARENA_ARRAY(a, count, bool),

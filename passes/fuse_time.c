@@ -41,8 +41,9 @@ static void share_refuse(const FuseAnalysis *f, const Cluster *c) {
         f->fusible[last] = FUSE_NONE;
     else
         for (int i = 0; i < c->num_roots; i++)
-            f->fusible[c->root[i]] =
-                traits(f, c->root[i]) & REDUCES ? FUSE_READERS : FUSE_OTHERS;
+            f->fusible[c->root[i]] = traits(f, c->root[i]) & REDUCES
+                                         ? FUSE_NO_PRODUCER
+                                         : FUSE_NO_REDUCTION;
 }
 
 static void share_allow(const FuseAnalysis *f, const Cluster *c) {

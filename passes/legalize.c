@@ -1,8 +1,8 @@
 // Legalization: rewrites operations that neither a kernel nor a library has.
 //
-// A kernel iterates over rows by columns, so it reduces along rows, columns or
-// everything.  A reduction of the first axis and others, as for the statistics
-// of ghost batches, is along the columns of its transposed operand, which a
+// A kernel iterates over rows by columns, so it has row, column and full
+// reductions.  A reduction of the first axis and others, as for the statistics
+// of ghost batches, is a column reduction of its transposed operand, which a
 // kernel reads in place.  Any other reduction becomes one for each run of
 // neighbouring axes, the last run first.  A run between kept axes is a window
 // that covers all of it: the sum over the pixels of each image is avg_pool
@@ -102,8 +102,8 @@ static bool has_columns(Type t, unsigned reduced) {
            !(reduced >> (t.rank - 1) & 1);
 }
 
-// Reduces along columns: the reduced axes are rows, the others are columns.
-static NodeId over_rows(Graph *g, Op op, NodeId x, unsigned reduced) {
+// The reduced axes are rows, the others are columns.
+static NodeId column_reduction(Graph *g, Op op, NodeId x, unsigned reduced) {
     Type t = *g->node[x].type;
     int64_t order[MAX_RANK], rows = 1, columns = 1;
     int count = 0;
@@ -132,7 +132,7 @@ static NodeId settle(Graph *g, const Node *n, NodeId x) {
     x = graph_cast(g, x, F32);
     NodeId y;
     if (has_columns(*g->node[x].type, reduced))
-        y = over_rows(g, n->op, x, reduced);
+        y = column_reduction(g, n->op, x, reduced);
     else
         y = n->op == OP_var ? variance(g, x, reduced, count)
                             : over_axes(g, n->op, x, reduced);

@@ -93,7 +93,7 @@ static bool *find_exact(const Graph *g, Arena *scratch) {
 }
 
 static bool is_full(const Precision *p, NodeId n) {
-    return p->old->node[n].from.full || p->exact[n];
+    return p->old->node[n].from.full_precision || p->exact[n];
 }
 
 // Marks nodes that become ACT: operands of contractions, also through views.
@@ -199,7 +199,7 @@ static NodeId convert_scale(Precision *p) {
 
 static NodeId convert(Precision *p, NodeId id) {
     Node n = p->old->node[id];
-    n.from.full |= p->exact[id];
+    n.from.full_precision |= p->exact[id];
     p->g->origin = n.from;
     if (n.op == OP_loss_scale)
         return convert_scale(p);
@@ -207,7 +207,7 @@ static NodeId convert(Precision *p, NodeId id) {
         return convert_kept(p, n);
     if (is_stack(p->old, id))
         return convert_stack(p, n, p->narrow[id]);
-    if (n.from.full)
+    if (n.from.full_precision)
         return convert_full(p, n);
     if (contracts(p->old, id) && p->g->act != F32)
         return convert_contraction(p, id, n);

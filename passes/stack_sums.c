@@ -10,7 +10,7 @@
 // operands, and each term is a library call.
 //
 //   sum of a_t' b_t             a' b with the rows of all a_t, and of all b_t
-//   sum of sums over rows,      one sum over the rows of all
+//   sum of column reductions,   one of the rows of all
 //   or of single rows
 //   sum of pads, which fill an  their operands side by side; the gradient of
 //   axis without a gap          a tensor that is cut into slices

@@ -90,7 +90,7 @@ static void report_full(const Graph *g) {
 
 void complain_when_full(const Arguments *arguments, Graph *g) {
     if (wants_json(arguments))
-        g->full = report_full;
+        g->on_full = report_full;
 }
 
 void complain_uncounted(const Arguments *arguments, const Program *p) {

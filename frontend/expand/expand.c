@@ -79,7 +79,7 @@ static bool is_full_precision(const Expr *x) {
 static void set_full_precision(Expansion *e, bool full) {
     e->full_precision = full;
     if (e->graph != NULL)
-        e->graph->origin.full = full;
+        e->graph->origin.full_precision = full;
 }
 
 static Value expand_with(Expansion *e, const Stmt *s) {

@@ -212,7 +212,7 @@ static NodeId count_classes(Expansion *e, NodeId output, NodeId best) {
                                       .group = -1});
 }
 
-// Adds the sums over rows of each column, f32[K].
+// Adds the sum of each column, f32[K].
 static void accumulate_columns(Expansion *e, const char *name, NodeId x) {
     Type t = *node_type(e, x);
     int64_t first = 0;
@@ -380,7 +380,7 @@ static OutputKind output_kind(const Expansion *e, Type output) {
 static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
     OutputKind kind = e->recipe.output;
     bool counts = evaluates(e, SUMS_COUNTS), full = e->full_precision;
-    e->full_precision = e->graph->origin.full = true;
+    e->full_precision = e->graph->origin.full_precision = true;
     if (best != NO_NODE && evaluates(e, SUMS_TOP5))
         accumulate(e, part_state(e, SUMS_TOP5, ""), count_top5(e, output),
                    false);
@@ -394,7 +394,7 @@ static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
     if (kind == OUTPUT_VALUES &&
         labels_each(*node_type(e, e->unblended_label), *node_type(e, output)))
         measure_values(e, output);
-    e->full_precision = e->graph->origin.full = full;
+    e->full_precision = e->graph->origin.full_precision = full;
 }
 
 static void measure(Expansion *e, NodeId output) {

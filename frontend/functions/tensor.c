@@ -9,9 +9,9 @@ void origin_set(Expansion *e, Span at, const char *path) {
     if (path != NULL)
         call_site_add(e, path);
     e->graph->origin = (Origin){.file = at.source->name,
-                            .line = source_line_of(at.source, at.start),
-                            .path = path,
-                            .full = e->full_precision};
+                                .line = source_line_of(at.source, at.start),
+                                .path = path,
+                                .full_precision = e->full_precision};
 }
 
 const Type *node_type(const Expansion *e, NodeId n) {

@@ -117,14 +117,14 @@ static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
 bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
                        const Init *init) {
     bool full = e->full_precision;
-    e->full_precision = e->graph->origin.full = true;
+    e->full_precision = e->graph->origin.full_precision = true;
     const char *name = arena_format(e->arena, "%s.weight", c->path);
     NodeId all = patches(e, c, x, weight);
     NodeId first = e->graph->count;
     bool good = all != NO_NODE &&
                 add_sums(e, c, name, all, first_samples(e, name, init->images));
     samples_allow_mixing(e, first, NO_NODE, NO_NODE);
-    e->full_precision = e->graph->origin.full = full;
+    e->full_precision = e->graph->origin.full_precision = full;
     return good;
 }
 

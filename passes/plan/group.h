@@ -152,8 +152,8 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 // Partial results of a reduction in each block: 2 for var.
 int reduce_slots(const Graph *g, NodeId n);
 
-// Whether n is a reduction of rows and columns that is ready only when all
-// blocks are done: over columns or over everything.
+// Whether n is a column or full reduction, which is ready only when all blocks
+// are done.
 bool sums_blocks(const Graph *g, NodeId n);
 
 // The workspace of a kernel.  Fuse has the nodes of a kernel before they are a
@@ -220,8 +220,8 @@ bool group_stores_terms(const Graph *g, const Group *group);
 int64_t space_rows(const Type *space);
 int64_t space_columns(const Type *space);
 
-// Columns over which the group's kernel iterates: of a kernel over rows more
-// than the space has where its tensors have them in memory, see
+// Columns over which the group's kernel iterates: of a kernel of rows more than
+// the space has where its tensors have them in memory, see
 // padded_columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 

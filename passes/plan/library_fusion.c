@@ -149,7 +149,7 @@ static Points points_of(const Search *s, const Norm *norm) {
 
 // ---- statistics ----
 
-static bool over_rows(const Search *s, NodeId n, Op op, NodeId x) {
+static bool reduces_columns(const Search *s, NodeId n, Op op, NodeId x) {
     const Node *d = graph_node(s->g, n);
     return d->op == op && node_base(s->g, d->arg[0]) == x &&
            reduction_kind(s->g, n) == COLUMN_REDUCTION;
@@ -165,7 +165,8 @@ static bool match_statistics(const Search *s, int k, Norm *norm) {
     NodeId x = group->input[0];
     bool first = graph_node(s->g, group->output[0])->op == OP_sum;
     NodeId sum = group->output[!first], var = group->output[first];
-    if (!over_rows(s, sum, OP_sum, x) || !over_rows(s, var, OP_var, x) ||
+    if (!reduces_columns(s, sum, OP_sum, x) ||
+        !reduces_columns(s, var, OP_var, x) ||
         computed_by(s, x, OP_conv) == NO_NODE || !fits(s, x) ||
         s->number[var] < 0)
         return false;

@@ -221,16 +221,16 @@ DEVICE float place_reduce(float v, float *shared, int tx, int threads,
 }
 
 // Adds or compares partial results of so many blocks, which are `step` numbers
-// apart: n results, at column c, c + next and on of part; those from `end` on
+// apart: n results, at column c, c + next and on; those from `end` on
 // are none.  Threads have columns side by side and blocks one above the other;
 // each loads those of several blocks before it adds the first, so that it waits
 // for memory few times.
 DEVICE void grid_reduce(float *v, int n, int at_a_time, int c, int end,
-                        int next, const float *part, int step, int parts,
+                        int next, const float *partials, int step, int parts,
                         int tx, float *shared, int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
     const float none = largest ? -INF : 0.0f;
-    const float *p = part + (size_t)ty * step + c;
+    const float *p = partials + (size_t)ty * step + c;
     UNROLLED(j, n) v[j] = none;
     NO_UNROLL(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
         UNROLLED(k, at_a_time) {
@@ -248,30 +248,31 @@ DEVICE void grid_reduce(float *v, int n, int at_a_time, int c, int end,
 }
 
 DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *part, int step, int parts, int tx,
+                     const float *partials, int step, int parts, int tx,
                      float *shared, int threads) {
-    grid_reduce(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
-                threads, 0);
+    grid_reduce(v, n, at_a_time, c, end, next, partials, step, parts, tx,
+                shared, threads, 0);
 }
 
 DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *part, int step, int parts, int tx,
+                     const float *partials, int step, int parts, int tx,
                      float *shared, int threads) {
-    grid_reduce(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
-                threads, 1);
+    grid_reduce(v, n, at_a_time, c, end, next, partials, step, parts, tx,
+                shared, threads, 1);
 }
 
 // The sum of n numbers in a fixed order; all threads get it.
-DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
+DEVICE float partials_sum(const float *partials, int n, float *shared,
+                          int threads) {
     enum { FEW = 8 * 32 }; // numbers that each warp adds for itself
     float sum = 0.0f;
     if (n <= FEW) {
         for (int i = threadIdx.x % 32; i < n; i += 32)
-            sum += part[i];
+            sum += partials[i];
         return warp_sum(sum, 32);
     }
     for (int i = threadIdx.x; i < n; i += threads)
-        sum += part[i];
+        sum += partials[i];
     return block_sum(sum, shared, threads);
 }
 

@@ -34,7 +34,8 @@
     }
 #define HOST_GPU(host, device) (device)
 #define ASSUME(fact)
-// NVRTC divides some stores of 16 bytes at an offset whose sign it extends.
+// i, which is not negative: NVRTC splits some stores of 16 bytes at an offset
+// whose sign it extends, and needs not if the sign bit is cleared.
 DEVICE int nonnegative(int i) {
     return i & 0x7fffffff;
 }

@@ -443,35 +443,36 @@ DEVICE void columns_sum(float *out, const float *v, int n, int columns,
 
 // Adds or compares partial results in the order of their blocks.
 DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *part, int step, int parts, int tx,
+                     const float *partials, int step, int parts, int tx,
                      float *shared, int threads) {
     (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = 0.0f;
         for (int i = 0; i < parts; i++)
-            all = all + part[(size_t)i * step + c + j * next];
+            all = all + partials[(size_t)i * step + c + j * next];
         v[j] = all;
     }
 }
 
 DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *part, int step, int parts, int tx,
+                     const float *partials, int step, int parts, int tx,
                      float *shared, int threads) {
     (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = -INF;
         for (int i = 0; i < parts; i++)
-            all = maximum(all, part[(size_t)i * step + c + j * next]);
+            all = maximum(all, partials[(size_t)i * step + c + j * next]);
         v[j] = all;
     }
 }
 
 // The sum of n numbers in their order.
-DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
+DEVICE float partials_sum(const float *partials, int n, float *shared,
+                          int threads) {
     float sum = 0.0f;
     (void)shared, (void)threads;
     for (int i = 0; i < n; i++)
-        sum += part[i];
+        sum += partials[i];
     return sum;
 }
 

@@ -63,10 +63,10 @@ static void grow(Random *b, int steps) {
     };
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++) {
-        b->g->origin.full = b->source && random_draw(b, 16) == 0;
+        b->g->origin.full_precision = b->source && random_draw(b, 16) == 0;
         random_keep(b, family[random_draw(b, FAMILIES)](b));
     }
-    b->g->origin.full = false;
+    b->g->origin.full_precision = false;
     random_keep(b, family_best(b));
 }
 

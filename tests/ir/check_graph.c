@@ -151,7 +151,7 @@ START_TEST(what_is_full_stays_apart) {
     NodeId x = input("x");
     NodeId one = graph_constant(g, type_scalar(F32), 1);
     NodeId y = graph_op1(g, OP_exp, x);
-    g->origin.full = true;
+    g->origin.full_precision = true;
     NodeId z = graph_op1(g, OP_exp, x);
     ck_assert_uint_ne(y, z);
     ck_assert_uint_eq(z, graph_op1(g, OP_exp, x));

@@ -299,7 +299,7 @@ static const KernelTime *few_registers(const TimeModel *time_model,
     return price;
 }
 
-// abs(x), which is in memory, and its sum over rows.
+// abs(x), which is in memory, and its column reduction.
 static Graph *stored_and_summed(Arena *a) {
     Graph *g = graph_new(a, "f");
     int64_t dim[] = {64, 32};

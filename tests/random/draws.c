@@ -366,7 +366,7 @@ static bool has_all(const Drawn *d) {
 
 static bool has_full(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++)
-        if (d->grown->node[n].from.full && d->setup->precision != F32)
+        if (d->grown->node[n].from.full_precision && d->setup->precision != F32)
             return true;
     return false;
 }

@@ -70,7 +70,7 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     for (int i = 0; i < NUM_ISSUES; i++)
         all += launch_instructions(l, (Issue)i);
     text_add(t, "// issue      %.3g warp instructions\n", all);
-    text_add(t, "// thread     %d registers", l->cost.registers);
+    text_add(t, "// thread     about %d registers", l->cost.registers);
     if (l->elements > 0)
         text_add(t, ", %.3g instructions per element",
                  32 * all / (double)l->elements);

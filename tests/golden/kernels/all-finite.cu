@@ -15,7 +15,7 @@ LARGE_TABLE int k00_all_finite_first[3] = {0, 1, 6};
 KERNEL(256) k00_all_finite(
     char *arena,
     float *RESTRICT p4,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -57,9 +57,9 @@ KERNEL(256) k00_all_finite(
         }
         }
     }
-    total_sum(part + 0 + block, finite4, VW, shared, NT);
+    total_sum(partials + 0 + block, finite4, VW, shared, NT);
     if (last_block(counter, blocks)) {
-        const float v4 = parts_sum(part + 0, blocks, shared, NT) == 0.0f ? 1.0f : 0.0f;
+        const float v4 = partials_sum(partials + 0, blocks, shared, NT) == 0.0f ? 1.0f : 0.0f;
         if (threadIdx.x == 0) put_f32(p4, v4);
     }
 }

@@ -4,7 +4,7 @@
 KERNEL(256, 4) k00_var(
     const act *RESTRICT p0,
     float *RESTRICT p3,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -53,16 +53,16 @@ KERNEL(256, 4) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
-            NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q3, VW, C - g0 * VW, shared, TX,
-            NT);
+        columns_sum(partials + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared,
+            TX, NT);
+        columns_sum(partials + (size_t)block * WIDTH + 8 + g0 * VW, q3, VW, C - g0 * VW, shared,
+            TX, NT);
     }
     if (last_block(counter, blocks)) {
         NO_UNROLL(turn, (8 + THREADS_ALONG(8, NT) - 1) / THREADS_ALONG(8, NT)) {
             const int c = turn * THREADS_ALONG(8, NT) + threadIdx.x % THREADS_ALONG(8, NT);
             float s[2];
-            grid_sum(s, 2, 13, c, 8 + 8, 8, part + 0, WIDTH, blocks, THREADS_ALONG(8, NT),
+            grid_sum(s, 2, 13, c, 8 + 8, 8, partials + 0, WIDTH, blocks, THREADS_ALONG(8, NT),
                 shared, NT);
             if (threadIdx.x < THREADS_ALONG(8, NT) && c < 8) {
                 put_f32(p3 + c, variance_of_sums(s[0], s[1], 4294967296.0f));

@@ -6,7 +6,7 @@ KERNEL(256, 2) k00_sum(
     int *RESTRICT p8,
     act *RESTRICT p11,
     float *RESTRICT p12,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -83,13 +83,13 @@ KERNEL(256, 2) k00_sum(
         }
         if (row_thread == 0 && end == C) put_i32(p8 + (size_t)i, v8);
     }
-    total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
+    total_sum(partials + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
     if (last_block(counter, blocks)) {
         NO_UNROLL(turn, (1 + THREADS_ALONG(1, NT) - 1) / THREADS_ALONG(1, NT)) {
             const int c = turn * THREADS_ALONG(1, NT) + threadIdx.x % THREADS_ALONG(1, NT);
             float s[1];
-            grid_sum(s, 1, 1, c, 1, 1, part + 0, WIDTH, blocks, THREADS_ALONG(1, NT), shared,
-                NT);
+            grid_sum(s, 1, 1, c, 1, 1, partials + 0, WIDTH, blocks, THREADS_ALONG(1, NT),
+                shared, NT);
             if (threadIdx.x < THREADS_ALONG(1, NT) && c < 1) put_f32(p12 + c, s[0]);
         }
     }

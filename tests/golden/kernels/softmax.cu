@@ -5,7 +5,7 @@ KERNEL(256, 2) k00_sum(
     const float *RESTRICT p0,
     float *RESTRICT p7,
     float *RESTRICT p9,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -66,13 +66,13 @@ KERNEL(256, 2) k00_sum(
             LANES_DO(k, 1) s9[k] += v8;
         }
     }
-    total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
+    total_sum(partials + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     if (last_block(counter, blocks)) {
         NO_UNROLL(turn, (1 + THREADS_ALONG(1, NT) - 1) / THREADS_ALONG(1, NT)) {
             const int c = turn * THREADS_ALONG(1, NT) + threadIdx.x % THREADS_ALONG(1, NT);
             float s[1];
-            grid_sum(s, 1, 1, c, 1, 1, part + 0, WIDTH, blocks, THREADS_ALONG(1, NT), shared,
-                NT);
+            grid_sum(s, 1, 1, c, 1, 1, partials + 0, WIDTH, blocks, THREADS_ALONG(1, NT),
+                shared, NT);
             if (threadIdx.x < THREADS_ALONG(1, NT) && c < 1) put_f32(p9 + c, s[0]);
         }
     }

@@ -26,7 +26,7 @@ LARGE_TABLE int k00_stack_first_1[3] = {0, 1, 2};
 PHASED(256) k00_stack(
     char *arena,
     act *RESTRICT p17,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -55,7 +55,7 @@ PHASED(256) k00_stack(
                         s1[k] = fma_of(v_2, v_2, s1[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 0 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
@@ -70,7 +70,7 @@ PHASED(256) k00_stack(
                         s1[k] += i + k < hi ? v_2 : 0.0f;
                     }
                 }
-                total_sum(part + 1 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 1 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -88,7 +88,7 @@ PHASED(256) k00_stack(
             switch (entry.kind) {
             case 0: {
                 act *const p_1 = (act *)(arena + entry.offset[0]);
-                const float v_3 = parts_sum(part + 0, 1, shared, NT);
+                const float v_3 = partials_sum(partials + 0, 1, shared, NT);
                 const float v_4 = sqrtf(v_3);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
@@ -106,7 +106,7 @@ PHASED(256) k00_stack(
             }
             case 1: {
                 float *const p_1 = (float *)(arena + entry.offset[0]);
-                const float v_2 = parts_sum(part + 1, 1, shared, NT);
+                const float v_2 = partials_sum(partials + 1, 1, shared, NT);
                 const float v_3 = sqrtf(v_2);
                 for (int i = lo + threadIdx.x; i < hi; i += NT) {
                     const int r1 = i / 16;

@@ -5,7 +5,7 @@ KERNEL(256, 2) k00_var(
     const float *RESTRICT p0,
     float *RESTRICT p3,
     float *RESTRICT p4,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -44,7 +44,7 @@ KERNEL(256, 2) k00_var(
                 samples[(2 * VW + k) * TX + tx]);
         }
         if (g < CG && ty == 0) {
-            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot4[k]);
+            LANES_DO(k, VW) put_f32(partials + (size_t)block * WIDTH + 16 + c + k, pivot4[k]);
         }
         if (g < CG) {
             for (int i = lo + ty; i < hi; i += TY) {
@@ -57,17 +57,18 @@ KERNEL(256, 2) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
-            NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q4, VW, C - g0 * VW, shared, TX,
-            NT);
+        columns_sum(partials + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared,
+            TX, NT);
+        columns_sum(partials + (size_t)block * WIDTH + 8 + g0 * VW, q4, VW, C - g0 * VW, shared,
+            TX, NT);
     }
     if (last_block(counter, blocks)) {
         NO_UNROLL(turn, (8 + THREADS_ALONG(8, NT) - 1) / THREADS_ALONG(8, NT)) {
             const int c = turn * THREADS_ALONG(8, NT) + threadIdx.x % THREADS_ALONG(8, NT);
-            const float pivot = get_f32(part + (size_t)block * WIDTH + 16 + (c < 8 ? c : 0));
+            const float pivot = get_f32(partials + (size_t)block * WIDTH + 16 + (c < 8 ? c :
+                0));
             float s[2];
-            grid_sum(s, 2, 1, c, 8 + 8, 8, part + 0, WIDTH, blocks, THREADS_ALONG(8, NT),
+            grid_sum(s, 2, 1, c, 8 + 8, 8, partials + 0, WIDTH, blocks, THREADS_ALONG(8, NT),
                 shared, NT);
             if (threadIdx.x < THREADS_ALONG(8, NT) && c < 8) {
                 put_f32(p3 + c, fma_of(144.0f, pivot, s[0]));

@@ -36,7 +36,7 @@ LARGE_TABLE k00_update_entry_2 k00_update_entries_2[2] = {
 LARGE_TABLE int k00_update_first_2[3] = {0, 2, 3};
 PHASED(256) k00_update(
     char *arena,
-    float *RESTRICT part,
+    float *RESTRICT partials,
     int *RESTRICT counter)
 {
     DECLARE_BLOCK;
@@ -70,7 +70,7 @@ PHASED(256) k00_update(
                         finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 0 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
@@ -86,17 +86,17 @@ PHASED(256) k00_update(
                         finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 2 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 2 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
         }
-        total_sum(part + 3 + block, finite13, VW, shared, NT);
+        total_sum(partials + 3 + block, finite13, VW, shared, NT);
     }
     GRID_BARRIER(counter + 1);
     PHASE(1) {
         const float v4 = get_f32(p4);
-        const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
+        const float v12 = fma_of(v4, v4, partials_sum(partials + 0, 3, shared, NT));
         BLOCK_RANGE(from, to, 3);
         int j = chunk_owner(k00_update_first_1, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
@@ -118,7 +118,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 531 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 531 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
@@ -134,7 +134,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 533 + (chunk - entry.first), s1, VW, shared, NT);
+                total_sum(partials + 533 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -143,10 +143,10 @@ PHASED(256) k00_update(
     GRID_BARRIER(counter + 1);
     PHASE(2) {
         const float v4 = get_f32(p4);
-        const float v13 = parts_sum(part + 3, blocks, shared,
+        const float v13 = partials_sum(partials + 3, blocks, shared,
             NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
-        const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
+        const float v12 = fma_of(v4, v4, partials_sum(partials + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
         BLOCK_RANGE(from, to, 3);
         int j = chunk_owner(k00_update_first_2, 2, from);
@@ -159,7 +159,7 @@ PHASED(256) k00_update(
             case 0: {
                 float *const p_1 = (float *)(arena + entry.offset[0]);
                 act *const p_2 = (act *)(arena + entry.offset[1]);
-                const float v_4 = parts_sum(part + 531, 2, shared, NT);
+                const float v_4 = partials_sum(partials + 531, 2, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += 2 * NT * VW) {
                     const int next = i + NT * VW < hi ? i + NT * VW : i;
                     float v_1[2 * VW];
@@ -183,7 +183,7 @@ PHASED(256) k00_update(
             case 1: {
                 float *const p_1 = (float *)(arena + entry.offset[0]);
                 float *const p_2 = (float *)(arena + entry.offset[1]);
-                const float v_4 = parts_sum(part + 533, 1, shared, NT);
+                const float v_4 = partials_sum(partials + 533, 1, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_f32(v_1, p_1 + i, VW);

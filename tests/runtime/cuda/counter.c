@@ -50,7 +50,7 @@ static const char text[] =
     "    }\n"
     "    GRID_BARRIER(barrier);\n"
     "    PHASE(1) {\n"
-    "        const float all = parts_sum(part, blocks, shared, NT);\n"
+    "        const float all = partials_sum(part, blocks, shared, NT);\n"
     "        for (int i = block * NT + threadIdx.x; i < 500;\n"
     "             i += blocks * NT)\n"
     "            total[i] = all;\n"
