@@ -1,14 +1,18 @@
-// Layout: pads and transposes the operands of contractions for tensor cores.
+// Layout: pads contractions for tensor cores, and folds transposes into matrix
+// products.
 //
-//   requires   Contractions are of ACT.
-//   preserves  Every value stays the same: zeros add nothing to a sum.
-//   result     Products read transposed matrices directly.  The last axis of
-//              every operand and result of a contraction is a multiple of 8:
-//              tensor cores load 16 bytes at once.
+//   requires   The graph is typed.
+//   preserves  Every value stays the same, as zeros add nothing to a sum; but
+//   an
+//              infinite one may become NaN.
+//   result     The last axis of every operand and result of a contraction of
+//   ACT
+//              without groups is a multiple of 8: tensor cores load 16 bytes at
+//              once.
 //
-// Operands are padded with zeros, results are sliced.  An axis of a weight that
-// meets a padded one is padded too.  Groups of channels stay as they are, and
-// so does everything in f32.
+// Operands are padded with zeros, results are sliced.  Output channels of
+// padded filters are zero, so a contraction that reads such a result reads it
+// without the slice.
 #include "passes/passes.h"
 
 enum { MULTIPLE = 8 };
@@ -82,23 +86,25 @@ static NodeId untransposed(Graph *g, NodeId a) {
     return graph_cast(g, g->node[inner].arg[0], n->type->dtype);
 }
 
-// The operands of the node that is added.
+// The operands of the node that is added, and whether each is the result of a
+// contraction.
 typedef struct {
     NodeId arg[2];
-    Attr attr[3];
+    bool contracted[2];
+    Attr attr[2];
 } Parts;
 
 // A product reads an operand as it is in memory before it is transposed.
 static void untranspose(Graph *g, Node *n, Parts *p) {
     static const AttrKey key[] = {ATTR_ta, ATTR_tb};
     int count = 0;
-    if (node_int(n, ATTR_accumulate, 0))
-        p->attr[count++] = attr_int(ATTR_accumulate, 1);
     for (int i = 0; i < 2; i++) {
         NodeId inner = untransposed(g, p->arg[i]);
         bool flip = inner != NO_NODE;
-        if (flip)
+        if (flip) {
             p->arg[i] = inner;
+            p->contracted[i] = false;
+        }
         if ((node_int(n, key[i], 0) != 0) != flip)
             p->attr[count++] = attr_int(key[i], 1);
     }
@@ -106,10 +112,47 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
     n->num_attrs = count;
 }
 
+// Pads the last axis of a.  If a is a reshape that keeps this axis, its operand
+// is padded, so that the kernel that computes the operand stores it padded.
+static NodeId pad_last_axis(Graph *g, NodeId a, int64_t by) {
+    Node n = g->node[a];
+    Type to = *n.type;
+    int64_t high[MAX_RANK] = {0};
+    if (n.op == OP_reshape) {
+        Type from = *g->node[n.arg[0]].type;
+        if (from.rank > 0 && from.dim[from.rank - 1] == to.dim[to.rank - 1]) {
+            to.dim[to.rank - 1] += by;
+            return graph_reshape(g, pad_last_axis(g, n.arg[0], by), to.rank,
+                                 to.dim);
+        }
+    }
+    high[to.rank - 1] = by;
+    return graph_pad(g, a, none, high);
+}
+
+// Operand a with zeros at the end of its axes, which a padded result has
+// already.
+static NodeId pad_operand(Graph *g, NodeId a, bool contracted,
+                          const int64_t *by) {
+    const Node *slice = &g->node[a];
+    bool whole = contracted && slice->op == OP_slice;
+    for (int i = 0; whole && i < slice->type->rank; i++)
+        whole =
+            g->node[slice->arg[0]].type->dim[i] == slice->type->dim[i] + by[i];
+    if (whole)
+        return slice->arg[0];
+    int last = g->node[a].type->rank - 1;
+    bool only_last = by[last] > 0;
+    for (int i = 0; i < last; i++)
+        only_last &= by[i] == 0;
+    return only_last ? pad_last_axis(g, a, by[last])
+                     : graph_pad(g, a, none, by);
+}
+
 static NodeId add_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
-        p->arg[i] = graph_pad(g, p->arg[i], none, by.arg[i]);
+        p->arg[i] = pad_operand(g, p->arg[i], p->contracted[i], by.arg[i]);
     Type wide = *n.type;
     for (int i = 0; i < wide.rank; i++)
         wide.dim[i] += by.result[i];
@@ -117,8 +160,16 @@ static NodeId add_padded(Graph *g, Node n, Parts *p) {
     return graph_slice(g, graph_add(g, n), none, by.result);
 }
 
-static NodeId add_contraction(Graph *g, Node n, const NodeId *now) {
-    Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]}};
+static bool contracts(const Node *n) {
+    return op_info[n->op].traits & CONTRACTS;
+}
+
+// Adds node n of the old graph.
+static NodeId add_contraction(Graph *g, const Graph *old, Node n,
+                              const NodeId *now) {
+    Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]},
+               .contracted = {contracts(&old->node[n.arg[0]]),
+                              contracts(&old->node[n.arg[1]])}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
         untranspose(g, &n, &p);
@@ -131,9 +182,9 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
-        bool contracts = op_info[g->node[n].op].traits & CONTRACTS;
-        now[n] = contracts ? add_contraction(out, g->node[n], now)
-                           : graph_copy(out, g, n, now);
+        now[n] = contracts(&g->node[n])
+                     ? add_contraction(out, g, g->node[n], now)
+                     : graph_copy(out, g, n, now);
     }
     return out;
 }
