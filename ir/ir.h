@@ -462,7 +462,7 @@ typedef struct {
                       // by constants
     bool fixed;       // depends only on constants and states of the run
     bool of_valid;    // depends only on these and the input `valid`
-    bool mixed;       // the value depends on the number of samples
+    bool depends_on_batch; // on the number of samples, or on padding samples
 } Samples;
 
 // The batch axes of the first `count` nodes.  samples_extend finds those of the

@@ -7,12 +7,12 @@
 // after the other, are an axis of 2 N.  A size that merely equals N is no batch
 // axis.
 //
-// Invariant: unless a node before it is mixed, a tensor's elements of the first
-// `valid` samples are those of a batch of only these samples.  Pointwise
-// operations preserve it; a constant with an element for each sample counts by
-// its first elements.  A reduction over samples preserves it if its operand is
-// masked: elements of padding samples are neutral.  The front end masks, and
-// this finds whether it did.
+// Invariant: unless a node before it depends on the batch, a tensor's elements
+// of the first `valid` samples are those of a batch of only these samples.
+// Pointwise operations preserve it; a constant with an element for each sample
+// counts by its first elements.  A reduction over samples preserves it if its
+// operand is masked: elements of padding samples are neutral.  The front end
+// masks, and this finds whether it did.
 
 #include "ir/ir.h"
 
@@ -74,7 +74,7 @@ static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
         if (!is_whole(n, arg, axis) || is_constant(from, own))
             continue;
         to->constant &= ~(1u << axis);
-        to->mixed |= from->stride[own] != to->stride[axis];
+        to->depends_on_batch |= from->stride[own] != to->stride[axis];
     }
 }
 
@@ -123,7 +123,7 @@ static void reduce(const Graph *g, const Node *n, Samples *to,
     unsigned reduced = rank > 0 ? reduced_axes(n, rank) : 0;
     for (int i = 0; i < rank; i++)
         if (reduced >> i & 1)
-            to->mixed |= is_unmasked(from, i);
+            to->depends_on_batch |= is_unmasked(from, i);
         else
             set_axis(to, i + shift, from, i);
 }
@@ -133,7 +133,7 @@ static void rows(const Graph *g, const Node *n, Samples *to,
                  const Samples *of) {
     const Samples *from = &of[n->arg[0]];
     int last = g->node[n->arg[0]].type->rank - 1;
-    to->mixed = is_unmasked(from, last);
+    to->depends_on_batch = is_unmasked(from, last);
     for (int i = 0; i <= last; i++)
         to->stride[i] = from->stride[i];
 }
@@ -142,7 +142,7 @@ static void rows(const Graph *g, const Node *n, Samples *to,
 static void attention(const Node *n, Samples *to, const Samples *of) {
     const Samples *from = &of[n->arg[0]];
     to->stride[0] = from->stride[0];
-    to->mixed = is_sampled(from, 1) || is_sampled(from, 2);
+    to->depends_on_batch = is_sampled(from, 1) || is_sampled(from, 2);
 }
 
 static void cross_entropy(const Graph *g, const Node *n, Samples *to,
@@ -150,7 +150,7 @@ static void cross_entropy(const Graph *g, const Node *n, Samples *to,
     for (int i = 0; i < 2; i++) {
         const Samples *from = &of[n->arg[i]];
         if (g->node[n->arg[i]].type->rank == 2)
-            to->mixed |= is_unmasked(from, 1);
+            to->depends_on_batch |= is_unmasked(from, 1);
         if (is_sampled(from, 0))
             to->stride[0] = from->stride[0];
     }
@@ -161,7 +161,7 @@ static void batch_norm(const Graph *g, const Node *n, Samples *to,
                        const Samples *of) {
     const Samples *x = &of[n->arg[0]];
     for (int i = 0; i < g->node[n->arg[0]].type->rank - 1; i++)
-        to->mixed |= is_sampled(x, i);
+        to->depends_on_batch |= is_sampled(x, i);
     for (int i = 0; i < n->type->rank; i++)
         to->stride[i] = of[n->arg[n->num_args == 4 ? 3 : 0]].stride[i];
 }
@@ -197,7 +197,7 @@ static void reshape(const Graph *g, const Node *n, Samples *to,
         int64_t stride = from->stride[i] * elements_after(t, i);
         int axis = axis_of_stride(n->type, stride, samples);
         if (axis < 0 || is_sampled(to, axis)) {
-            to->mixed = true;
+            to->depends_on_batch = true;
             to->split = stride;
             continue;
         }
@@ -227,7 +227,7 @@ static void cut(const Node *n, Samples *to, const Samples *of,
             n->type->dim[i] % whole == 0)
             to->stride[i] = from->stride[i];
         else
-            to->mixed = true;
+            to->depends_on_batch = true;
     }
 }
 
@@ -239,10 +239,11 @@ static void stack(const Graph *g, const Node *n, Samples *to,
     for (int i = 0; i < n->num_args; i++) {
         const Type *t = g->node[n->arg[i]].type;
         const Samples *from = &of[n->arg[i]];
-        to->mixed |= is_sampled(to, 1) && t->dim[0] != n->type->dim[1];
-        to->mixed |= from->stride[0] != to->stride[1];
+        to->depends_on_batch |=
+            is_sampled(to, 1) && t->dim[0] != n->type->dim[1];
+        to->depends_on_batch |= from->stride[0] != to->stride[1];
         for (int k = 1; k < t->rank; k++)
-            to->mixed |= is_sampled(from, k);
+            to->depends_on_batch |= is_sampled(from, k);
     }
 }
 
@@ -256,7 +257,7 @@ static void gather(const Graph *g, const Node *n, Samples *to,
         to->stride[i] = index->stride[i];
     for (int i = rank; i < n->type->rank; i++)
         to->stride[i] = table->stride[i - rank + 1];
-    to->mixed = is_sampled(table, 0) && !index->of_valid;
+    to->depends_on_batch = is_sampled(table, 0) && !index->of_valid;
     if (index->of_valid && rank == 1)
         to->stride[0] = table->stride[0];
 }
@@ -274,10 +275,11 @@ static void images(const Graph *g, const Node *n, Samples *to,
     for (int k = 1; k < n->num_args && moved && !is_sampled(to, 0); k++)
         to->stride[0] = of[n->arg[k]].stride[0];
     for (int i = 1; i < g->node[n->arg[0]].type->rank; i++)
-        to->mixed |= is_sampled(&of[n->arg[0]], i);
+        to->depends_on_batch |= is_sampled(&of[n->arg[0]], i);
     for (int k = 1; k < n->num_args; k++)
         for (int i = 0; i < g->node[n->arg[k]].type->rank; i++)
-            to->mixed |= is_sampled(&of[n->arg[k]], i) && (i > 0 || conv);
+            to->depends_on_batch |=
+                is_sampled(&of[n->arg[k]], i) && (i > 0 || conv);
 }
 
 // [M,K] by [K,N] keeps the first axis of one and the last of the other.  If K
@@ -295,13 +297,13 @@ static void matmul(const Graph *g, const Node *n, Samples *to,
         int stays = first ? own - 1 : own, sum = first ? own : own - 1;
         summed[i] = from->stride[sum];
         constant |= is_constant(from, sum);
-        to->mixed |= is_unmasked(from, sum);
+        to->depends_on_batch |= is_unmasked(from, sum);
         to->stride[last - 1 + i] = from->stride[stays];
         for (int k = 0; k < own - 1; k++)
             if (is_sampled(from, k))
                 to->stride[k] = from->stride[k];
     }
-    to->mixed |= summed[0] != summed[1] && !constant;
+    to->depends_on_batch |= summed[0] != summed[1] && !constant;
 }
 
 // ---- all ----
@@ -396,7 +398,7 @@ static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
         images(g, n, to, of);
         return;
     default:
-        to->mixed = has_any(g, n, of);
+        to->depends_on_batch = has_any(g, n, of);
     }
 }
 

@@ -199,7 +199,7 @@ static PackedValue *packed_value(BitPacking *b, NodeId tensor, Use use,
     for (PackedValue *v = b->packed[tensor]; v != NULL; v = v->next)
         if (same_use(v->use, use))
             return v;
-    if (!rewrite_next(b->g, o))
+    if (!rewrite_allowed(b->g, o))
         return NULL;
     PackedValue *v = ARENA_NEW(b->scratch, PackedValue);
     *v = (PackedValue){use, NO_NODE, b->packed[tensor]};

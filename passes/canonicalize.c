@@ -78,8 +78,8 @@ static void find_cancelled(Rewrite *e) {
                 e->cancelled[graph_node(e->old, n)->arg[i]] = false;
         }
     for (NodeId n = 0; n < old->count; n++)
-        e->cancelled[n] =
-            e->cancelled[n] && e->uses[n] > 1 && rewrite_next(e->g, e->options);
+        e->cancelled[n] = e->cancelled[n] && e->uses[n] > 1 &&
+                          rewrite_allowed(e->g, e->options);
 }
 
 // The reduction or normalisation of y + bias, from y.
@@ -241,11 +241,11 @@ Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
         e.g->origin = d->from;
         if (d->num_args > 0 && e.cancelled[d->arg[0]])
             e.now[n] = without_bias(&e, n);
-        else if (pools_relu(&e, n) && rewrite_next(e.g, o))
+        else if (pools_relu(&e, n) && rewrite_allowed(e.g, o))
             e.now[n] = pool_first(&e, n);
-        else if (norm_of(&e, n) != NO_NODE && rewrite_next(e.g, o))
+        else if (norm_of(&e, n) != NO_NODE && rewrite_allowed(e.g, o))
             e.now[n] = norm_pooled(&e, n, norm_of(&e, n));
-        else if (leaves_rows_unread(&e, n) && rewrite_next(e.g, o))
+        else if (leaves_rows_unread(&e, n) && rewrite_allowed(e.g, o))
             e.now[n] = pool_cropped(&e, n);
         else
             e.now[n] = graph_copy(e.g, g, n, e.now);

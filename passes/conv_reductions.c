@@ -239,7 +239,7 @@ static bool *find_late(Reductions *s, Graph *out, Arena *scratch,
                        const PassOptions *o) {
     bool *late = ARENA_ARRAY(scratch, s->old->count, bool);
     for (NodeId n = 0; n < s->old->count; n++) {
-        if (s->filters[n] != NO_NODE && !rewrite_next(out, o))
+        if (s->filters[n] != NO_NODE && !rewrite_allowed(out, o))
             s->filters[n] = NO_NODE;
         if (s->filters[n] != NO_NODE)
             late[s->filters[n]] = true;

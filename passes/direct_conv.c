@@ -102,7 +102,7 @@ Graph *pass_direct_conv(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
-        now[n] = is_direct(g, trained, n) && rewrite_next(out, o)
+        now[n] = is_direct(g, trained, n) && rewrite_allowed(out, o)
                      ? add_products(out, &g->node[n], now)
                      : graph_copy(out, g, n, now);
     }

@@ -112,7 +112,7 @@ Graph *pass_direct_matmul(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         out->origin = d->from;
-        if (!direct[n] || !rewrite_next(out, o))
+        if (!direct[n] || !rewrite_allowed(out, o))
             now[n] = graph_copy(out, g, n, now);
         else if (terms_of(g, d) <= MAX_TERMS)
             now[n] = add_chain(out, d, now, terms_of(g, d));

@@ -99,7 +99,7 @@ Graph *pass_fold_batch_norm(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         Scaled s;
         f.g->origin = g->node[n].from;
-        now[n] = find_scaled(&f, n, &s) && rewrite_next(f.g, o)
+        now[n] = find_scaled(&f, n, &s) && rewrite_allowed(f.g, o)
                      ? fold_one(&f, &s, now)
                      : graph_copy(f.g, g, n, now);
     }

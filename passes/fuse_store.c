@@ -314,7 +314,8 @@ static void keep_apart(const FuseAnalysis *f, Stored *s, Graph *g) {
     for (NodeId n = 0; n < f->old->count; n++) {
         if (traits(f, n) & (LEAF | VIEW | CALLS | EFFECT))
             continue;
-        s->unfused[n] = !rewrite_next(g, f->options) || f->options->level == 0;
+        s->unfused[n] =
+            !rewrite_allowed(g, f->options) || f->options->level == 0;
         if (s->unfused[n] && is_inline(f, n))
             store(f, s, n, REASON_unfused);
     }

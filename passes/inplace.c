@@ -128,7 +128,7 @@ static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
     NodeId addend = common_addend(p, call, call);
     if (addend == NO_NODE || addend > call || p->owner[addend] == NONE ||
         p->owner[addend] == p->owner[call] ||
-        !dies_there(p, addend, addend, call) || !rewrite_next(p->g, o))
+        !dies_there(p, addend, addend, call) || !rewrite_allowed(p->g, o))
         return;
     p->into[call] = addend;
     p->added_to[addend] = true;
@@ -164,14 +164,14 @@ static NodeId rewrite_sum(Inplace *p, NodeId n) {
                                   .why = d->why});
 }
 
-// Whether n is a cast for sums alone that are made by calls, and none adds to
-// it.
-static bool is_spared(const Inplace *p, NodeId n) {
-    bool spared = is_cast(p, n) && p->users.first[n] != NONE && !p->added_to[n];
-    for (int e = p->users.first[n]; e != NONE && spared; e = p->users.next[e])
-        spared = p->sum_of[p->users.user[e]] != NO_NODE ||
-                 is_spared(p, p->users.user[e]);
-    return spared;
+// Whether n is a cast whose only users are sums that calls compute, and none
+// adds to it.
+static bool is_dead_cast(const Inplace *p, NodeId n) {
+    bool dead = is_cast(p, n) && p->users.first[n] != NONE && !p->added_to[n];
+    for (int e = p->users.first[n]; e != NONE && dead; e = p->users.next[e])
+        dead = p->sum_of[p->users.user[e]] != NO_NODE ||
+               is_dead_cast(p, p->users.user[e]);
+    return dead;
 }
 
 static NodeId rewrite(Inplace *p, NodeId n) {
@@ -179,7 +179,7 @@ static NodeId rewrite(Inplace *p, NodeId n) {
         return rewrite_sum(p, n);
     if (p->into[n] != NO_NODE)
         return rewrite_call(p, n);
-    return is_spared(p, n) ? NO_NODE : graph_copy(p->g, p->old, n, p->now);
+    return is_dead_cast(p, n) ? NO_NODE : graph_copy(p->g, p->old, n, p->now);
 }
 
 Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {

@@ -93,7 +93,7 @@ Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
 
 // Counts a rewrite that leaves the meaning as it is, and whether it is within
 // the limit.  Passes that --rewrite-limit bisects call it before each.
-bool rewrite_next(Graph *g, const PassOptions *o);
+bool rewrite_allowed(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);

@@ -100,7 +100,7 @@ const Pass *pass_find(const char *name) {
     return NULL;
 }
 
-bool rewrite_next(Graph *g, const PassOptions *o) {
+bool rewrite_allowed(Graph *g, const PassOptions *o) {
     return g->rewrites++ < (o->rewrite_limit ? *o->rewrite_limit : INT32_MAX);
 }
 

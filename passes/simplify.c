@@ -508,7 +508,7 @@ static NodeId simpler(Simplify *s, Node n) {
     type_infer(s->g, &n, &type);
     n.type = &type;
     NodeId found = apply(s, &n);
-    if (found == NO_NODE || !rewrite_next(s->g, s->options))
+    if (found == NO_NODE || !rewrite_allowed(s->g, s->options))
         return NO_NODE;
     return found;
 }

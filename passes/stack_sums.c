@@ -171,7 +171,7 @@ static bool is_stacked(const Stacking *s, Terms t) {
         return false;
     bool sorted = graph_node(s->old, t.term[0])->op == OP_pad ? sort_pads(s, t)
                                                               : sort_rows(t);
-    return sorted && rewrite_next(s->g, s->options);
+    return sorted && rewrite_allowed(s->g, s->options);
 }
 
 static void mark_gone(Stacking *s, Terms t) {

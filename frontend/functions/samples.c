@@ -103,7 +103,7 @@ static const char *node_location(Expansion *e, NodeId n) {
 void samples_allow_mixing(Expansion *e, NodeId first, NodeId y, NodeId x) {
     samples_of(e, e->graph->count - 1);
     for (NodeId n = first; n < e->graph->count; n++)
-        e->samples[n].mixed = false;
+        e->samples[n].depends_on_batch = false;
     for (int i = 0; y != NO_NODE && i < node_type(e, y)->rank; i++)
         e->samples[y].stride[i] = e->samples[x].stride[i];
 }
@@ -111,7 +111,7 @@ void samples_allow_mixing(Expansion *e, NodeId first, NodeId y, NodeId x) {
 const char *samples_mixed(Expansion *e, const bool *needed) {
     samples_of(e, e->graph->count - 1);
     for (NodeId n = 0; n < e->graph->count; n++)
-        if (needed[n] && e->samples[n].mixed)
+        if (needed[n] && e->samples[n].depends_on_batch)
             return node_location(e, n);
     return e->batch_size_use;
 }

@@ -9,7 +9,7 @@
 static const struct {
     const char *node;
     int stride[3];
-    bool mixed;
+    bool depends_on_batch;
 } cases[] = {
     {"%18 = relu %0 : f32[4,6]", {1, 0}, false},
     {"%18 = add %0, %1 : f32[4,6]", {1, 0}, false},
@@ -77,8 +77,9 @@ START_TEST(samples_are_followed) {
         ck_assert_msg(s->stride[i] == cases[_i].stride[i],
                       "%s: axis %d has stride %d, not %d", cases[_i].node, i,
                       s->stride[i], cases[_i].stride[i]);
-    ck_assert_msg(s->mixed == cases[_i].mixed, "%s: %s", cases[_i].node,
-                  s->mixed ? "is mixed" : "is not mixed");
+    ck_assert_msg(s->depends_on_batch == cases[_i].depends_on_batch,
+                  "%s: depends on the batch: %d", cases[_i].node,
+                  s->depends_on_batch);
     arena_free(a);
 }
 END_TEST

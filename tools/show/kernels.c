@@ -134,8 +134,8 @@ static void whose_add(Text *t, const Inspection *in, const Kernel *first) {
     }
 }
 
-// A shared text has the node numbers of its first launch.  Adds the other
-// launch's number for each.
+// A shared text has the node numbers of its first launch.  Adds those of the
+// other launch.
 static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
     for (int i = 0; launch_text(l) && i < l->count; i++) {
         const Kernel *k = &l->kernel[i], *first = k->first;
@@ -145,7 +145,7 @@ static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
             if (of == own)
                 continue;
             if (!begun) {
-                text_add(t, "// numbers    from ");
+                text_add(t, "// nodes      numbered as in ");
                 whose_add(t, in, first);
                 text_add(t, "; here\n");
             }

@@ -278,7 +278,7 @@ for l in shared:
     block = text.split(f"\n// {l['name']}\n")[1].split("\n\n")[0]
     first = next(f for f in launches if f["text_of"] == l["text_of"])
     layer = first["operations"][0]["path"]
-    assert (f"// numbers    from launch {first['index']} of {first['step']}, "
+    assert (f"// nodes      numbered as in launch {first['index']} of {first['step']}, "
             f"{layer}; here\n") in block, block[:2000]
     rows = re.findall(r"^//  +(\d+) is %(\d+) (\w+) ", block, re.M)
     assert [[int(a), int(b)] for a, b, _ in rows] == l["text_nodes"], l["name"]
