@@ -2,17 +2,14 @@
 // products.
 //
 //   requires   The graph is typed.
-//   preserves  Every value stays the same, as zeros add nothing to a sum; but
-//   an
-//              infinite one may become NaN.
-//   result     The last axis of every operand and result of a contraction of
-//   ACT
-//              without groups is a multiple of 8: tensor cores load 16 bytes at
-//              once.
+//   preserves  Every value stays the same, as zeros add nothing to a sum.  But
+//              those that depend on an infinite one may become NaN.
+//   result     The last axis of operands and results of contractions of ACT
+//              without groups is a multiple of 8: tensor cores load 16 bytes
+//              at once.
 //
-// Operands are padded with zeros, results are sliced.  Output channels of
-// padded filters are zero, so a contraction that reads such a result reads it
-// without the slice.
+// Operands are padded with zeros, results are sliced.  Then slices leave out
+// zeros, so a contraction that reads such a result reads it whole.
 #include "passes/passes.h"
 
 enum { MULTIPLE = 8 };
@@ -87,7 +84,7 @@ static NodeId untransposed(Graph *g, NodeId a) {
 }
 
 // The operands of the node that is added, and whether each is the result of a
-// contraction.
+// contraction, also in another shape.
 typedef struct {
     NodeId arg[2];
     bool contracted[2];
@@ -112,40 +109,49 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
     n->num_attrs = count;
 }
 
+// Whether a is a slice that leaves out so much of the end of each axis.
+static bool leaves_out(const Graph *g, NodeId a, const int64_t *by) {
+    const Node *n = &g->node[a];
+    bool same = n->op == OP_slice;
+    for (int i = 0; same && i < n->type->rank; i++)
+        same = g->node[n->arg[0]].type->dim[i] == n->type->dim[i] + by[i];
+    return same;
+}
+
+static bool keeps_last_axis(const Graph *g, const Node *n) {
+    Type to = *n->type;
+    if (n->op != OP_reshape || to.rank == 0)
+        return false;
+    Type from = *g->node[n->arg[0]].type;
+    return from.rank > 0 && from.dim[from.rank - 1] == to.dim[to.rank - 1];
+}
+
 // Pads the last axis of a.  If a is a reshape that keeps this axis, its operand
 // is padded, so that the kernel that computes the operand stores it padded.
-static NodeId pad_last_axis(Graph *g, NodeId a, int64_t by) {
+static NodeId pad_last_axis(Graph *g, NodeId a, bool contracted, int64_t by) {
     Node n = g->node[a];
     Type to = *n.type;
     int64_t high[MAX_RANK] = {0};
-    if (n.op == OP_reshape) {
-        Type from = *g->node[n.arg[0]].type;
-        if (from.rank > 0 && from.dim[from.rank - 1] == to.dim[to.rank - 1]) {
-            to.dim[to.rank - 1] += by;
-            return graph_reshape(g, pad_last_axis(g, n.arg[0], by), to.rank,
-                                 to.dim);
-        }
+    if (keeps_last_axis(g, &n)) {
+        to.dim[to.rank - 1] += by;
+        NodeId inner = pad_last_axis(g, n.arg[0], contracted, by);
+        return graph_reshape(g, inner, to.rank, to.dim);
     }
     high[to.rank - 1] = by;
-    return graph_pad(g, a, none, high);
+    return contracted && leaves_out(g, a, high) ? n.arg[0]
+                                                : graph_pad(g, a, none, high);
 }
 
-// Operand a with zeros at the end of its axes, which a padded result has
-// already.
+// Pads an operand.  The slice of a padded result is read whole instead.
 static NodeId pad_operand(Graph *g, NodeId a, bool contracted,
                           const int64_t *by) {
-    const Node *slice = &g->node[a];
-    bool whole = contracted && slice->op == OP_slice;
-    for (int i = 0; whole && i < slice->type->rank; i++)
-        whole =
-            g->node[slice->arg[0]].type->dim[i] == slice->type->dim[i] + by[i];
-    if (whole)
-        return slice->arg[0];
+    if (contracted && leaves_out(g, a, by))
+        return g->node[a].arg[0];
     int last = g->node[a].type->rank - 1;
     bool only_last = by[last] > 0;
     for (int i = 0; i < last; i++)
         only_last &= by[i] == 0;
-    return only_last ? pad_last_axis(g, a, by[last])
+    return only_last ? pad_last_axis(g, a, contracted, by[last])
                      : graph_pad(g, a, none, by);
 }
 
@@ -164,12 +170,19 @@ static bool contracts(const Node *n) {
     return op_info[n->op].traits & CONTRACTS;
 }
 
+// Whether n is the result of a contraction, also in another shape.
+static bool is_contracted(const Graph *g, NodeId n) {
+    while (keeps_last_axis(g, &g->node[n]))
+        n = g->node[n].arg[0];
+    return contracts(&g->node[n]);
+}
+
 // Adds node n of the old graph.
 static NodeId add_contraction(Graph *g, const Graph *old, Node n,
                               const NodeId *now) {
     Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]},
-               .contracted = {contracts(&old->node[n.arg[0]]),
-                              contracts(&old->node[n.arg[1]])}};
+               .contracted = {is_contracted(old, n.arg[0]),
+                              is_contracted(old, n.arg[1])}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
         untranspose(g, &n, &p);

@@ -65,6 +65,108 @@ START_TEST(padding_keeps_values) {
 }
 END_TEST
 
+// Contractions one after another: inputs %0 to %2 are cast to %3 to %5; the
+// last node is the output, and so many nodes are padded.
+static const struct {
+    const char *input[3], *nodes, *type;
+    int pads;
+} chains[] = {
+    {{"[2,4,4,3]", "[10,3,3,3]", "[5,1,1,10]"},
+     "%6 = conv %3, %4 {pad = [1,1,1,1]} : act[2,4,4,10]\n"
+     "%7 = conv %6, %5 : act[2,4,4,5]\n",
+     "[2,4,4,5]",
+     3},
+    {{"[4,5]", "[5,10]", "[10,3]"},
+     "%6 = matmul %3, %4 : act[4,10]\n"
+     "%7 = matmul %6, %5 : act[4,3]\n",
+     "[4,3]",
+     3},
+    // Rows are padded, too; the second operand needs them, or only its columns.
+    {{"[5,4]", "[5,10]", "[3,4]"},
+     "%6 = matmul %3, %4 {ta = 1} : act[4,10]\n"
+     "%7 = matmul %6, %5 {ta = 1, tb = 1} : act[10,3]\n",
+     "[10,3]",
+     3},
+    {{"[5,4]", "[5,10]", "[4,3]"},
+     "%6 = matmul %3, %4 {ta = 1} : act[4,10]\n"
+     "%7 = matmul %6, %5 {ta = 1} : act[10,3]\n",
+     "[10,3]",
+     4},
+    {{"[4,5]", "[5,10]", "[1]"},
+     "%6 = matmul %3, %4 : act[4,10]\n"
+     "%7 = matmul %6, %6 {tb = 1} : act[4,4]\n",
+     "[4,4]",
+     3},
+    // The weight of a convolution is the gradient of another one's.
+    {{"[2,4,4,5]", "[2,4,4,3]", "[1,4,4,3]"},
+     "%6 = conv_grad_weight %3, %4 {pad = [1,1,1,1]} : act[5,3,3,3]\n"
+     "%7 = conv %5, %6 {pad = [1,1,1,1]} : act[1,4,4,5]\n",
+     "[1,4,4,5]",
+     3},
+    {{"[2,4,4,5]", "[5,3,3,3]", "[7,1,1,3]"},
+     "%6 = conv_grad_input %3, %4 {pad = [1,1,1,1]} : act[2,4,4,3]\n"
+     "%7 = conv %6, %5 : act[2,4,4,7]\n",
+     "[2,4,4,7]",
+     3},
+    {{"[2,3,4,5]", "[2,3,10,5]", "[2,3,10,7]"},
+     "%6 = matmul %3, %4 {tb = 1} : act[2,3,4,10]\n"
+     "%7 = matmul %6, %5 : act[2,3,4,7]\n",
+     "[2,3,4,7]",
+     3},
+    {{"[6,5]", "[5,10]", "[10,3]"},
+     "%6 = matmul %3, %4 : act[6,10]\n"
+     "%7 = reshape %6 : act[2,3,10]\n"
+     "%8 = reshape %7 : act[3,2,10]\n"
+     "%9 = reshape %8 : act[6,10]\n"
+     "%10 = matmul %9, %5 : act[6,3]\n",
+     "[6,3]",
+     3},
+    // A slice of channels that are not zero, and a reshape that mixes axes.
+    {{"[4,8]", "[8,16]", "[11,3]"},
+     "%6 = matmul %3, %4 : act[4,16]\n"
+     "%7 = slice %6 {high = [0,5], low = [0,0]} : act[4,11]\n"
+     "%8 = matmul %7, %5 : act[4,3]\n",
+     "[4,3]",
+     2},
+    {{"[4,8]", "[8,10]", "[20,3]"},
+     "%6 = matmul %3, %4 : act[4,10]\n"
+     "%7 = reshape %6 : act[2,20]\n"
+     "%8 = matmul %7, %5 : act[2,3]\n",
+     "[2,3]",
+     3},
+};
+
+static Graph *chain_graph(Arena *a, int i) {
+    Text t = text_new(a);
+    int count = 5;
+    text_add(&t, "graph eval (primitive, typed; act = f16) {\n");
+    for (int k = 0; k < 3; k++)
+        text_add(&t, "%%%d = input {name = \"%c\"} : f32%s\n", k, 'a' + k,
+                 chains[i].input[k]);
+    for (int k = 0; k < 3; k++)
+        text_add(&t, "%%%d = cast %%%d : act%s\n", k + 3, k,
+                 chains[i].input[k]);
+    text_add(&t, "%s", chains[i].nodes);
+    for (const char *s = chains[i].nodes; *s != '\0'; s++)
+        count += *s == '\n';
+    text_add(&t, "%%%d = cast %%%d : f32%s\n", count + 1, count,
+             chains[i].type);
+    text_add(&t, "%%%d = output %%%d {name = \"y\"} : f32%s\n}\n", count + 2,
+             count + 1, chains[i].type);
+    return graph_from(a, text_string(&t));
+}
+
+START_TEST(chains_keep_values) {
+    Arena *a = arena_new();
+    Graph *before = chain_graph(a, _i);
+    Graph *after = run_pass(before, "layout", F16);
+    check_padded(after);
+    check_same_values(before, after, 1e-12);
+    ck_assert_int_eq(count_ops(after, OP_pad), chains[_i].pads);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(what_fits_is_left_alone) {
     Arena *a = arena_new();
     Graph *g = run_pass(case_graph(a, 2, "act"), "layout", F16);
@@ -111,6 +213,8 @@ Suite *layout_suite(void) {
     TCase *t = tcase_create("layout");
     tcase_add_loop_test(t, padding_keeps_values, 0,
                         sizeof cases / sizeof cases[0]);
+    tcase_add_loop_test(t, chains_keep_values, 0,
+                        sizeof chains / sizeof chains[0]);
     tcase_add_test(t, what_fits_is_left_alone);
     tcase_add_test(t, f32_is_left_alone);
     tcase_add_test(t, groups_are_left_alone);
