@@ -94,9 +94,10 @@ compare() {
     [ -z "${CUDA_TILE:-}" ] || set -- "$@" --target=cuda:sm_90 --tile=all
     expect 0 env LD_LIBRARY_PATH="${CUDA_TILE:+$tile:}$gpu" \
         "$SINTER" build "$models/$name.net" "$@" --act=recipe -o trainer
-    expect 0 run ./trainer --device=host --metrics=host --out=on_host
+    expect 0 run env ONEDNN_MAX_CPU_ISA=DEFAULT ./trainer --device=host \
+        --metrics=host --out=on_host
     for isa in avx2 sse41; do
-        expect 0 run env DNNL_MAX_CPU_ISA=$isa ./trainer --device=host \
+        expect 0 run env ONEDNN_MAX_CPU_ISA=$isa ./trainer --device=host \
             --metrics=$isa --out=on_$isa
     done
     expect 0 env LD_LIBRARY_PATH="$gpu" ./trainer --data=synthetic:64 \
