@@ -280,8 +280,8 @@ void sums_finish(Emit *e, Stmts *b);
 
 enum { IN_FLIGHT = 32 << 10 }; // bytes of loads of a multiprocessor
 
-// Chooses the resident blocks of a kernel over rows, and lets the row loop of a
-// grid kernel read two rows at a time, where registers allow.  Returns the
+// Chooses the resident blocks of a kernel of kind rows, and lets the row loop
+// of a grid kernel read two rows at a time, where registers allow.  Returns the
 // bytes in flight; if it does not choose, IN_FLIGHT, or 0 of narrow vectors.
 int choose_occupancy(Emit *e, Tree *tree);
 
@@ -289,7 +289,7 @@ int choose_occupancy(Emit *e, Tree *tree);
 
 // The value of a reduction in a multi-tensor kernel.  An earlier phase left its
 // partial sums in the workspace.
-const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p);
+const Expr *partials_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // The value of a slice of a tensor in memory, in a multi-tensor kernel.
 const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p);

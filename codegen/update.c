@@ -46,7 +46,7 @@ static void emit_pointers(const Emit *e, Stmts *b) {
 }
 
 // A reduction without chunks is the sum of its scalar operands.
-const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
+const Expr *partials_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
     const Expr *x = literal(e->a, F32, 0);

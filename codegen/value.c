@@ -395,7 +395,7 @@ static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
     if (traits & POINTWISE)
         return pointwise(e, at, n, p);
     if ((traits & REDUCES) && e->owner != NULL)
-        return parts_value(e, at, n, p);
+        return partials_value(e, at, n, p);
     if (d->op == OP_slice && e->owner != NULL)
         return slice_value(e, at, n, p);
     if (d->op == OP_slice &&

@@ -51,7 +51,7 @@ typedef struct {
     Users users;
     const bool *batched;
     const bool *in_rows;      // an operand of a row reduction, also through
-                              // elementwise operations
+                              // views, indexing and elementwise operations
     const bool *elementwise;  // is computed by element, as assigned values are
     const bool *padded_store; // pads that are assigned and nothing else
     Fusible *fusible;         // of each root

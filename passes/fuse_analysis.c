@@ -72,7 +72,7 @@ static const NodeInfo *find_info(const Graph *g, const bool *batched,
     return info;
 }
 
-// Operands of row reductions, as of a layer_norm or softmax, stay in f32.
+// Operands of row reductions, as of layer_norm or softmax: never stored as ACT.
 static bool *find_in_rows(const FuseAnalysis *f, Arena *a) {
     bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {

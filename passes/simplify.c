@@ -328,7 +328,7 @@ static NodeId reduce_one(Simplify *s, const Node *n) {
     return op1(s, OP_reshape, a, n->type);
 }
 
-// Over rows, or over everything, it does not matter how the rows are counted.
+// For a column or full reduction it does not matter how rows are counted.
 static NodeId reduce_view(Simplify *s, const Node *n) {
     static const int64_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     NodeId a = inside(s, n->arg[0], OP_reshape);

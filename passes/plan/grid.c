@@ -27,9 +27,9 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-// Blocks: a thread has one vector, two if a block for each multiprocessor
-// remains, and four if two blocks remain: `vectors` at most, but for a grid
-// that all resident blocks fill.  A block loads the factors of channels once
+// Blocks: a thread has about one vector, two if a block for each multiprocessor
+// remains, and four if two blocks remain and `vectors` allows; and more where
+// all resident blocks have as many.  A block loads the factors of channels once
 // for all of its rows.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
     int64_t all = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
@@ -65,8 +65,8 @@ static bool reads_windows(const Graph *g, const Group *group) {
 // The last block of a tile adds the partial results of all of its blocks, and
 // the GPU idles meanwhile.  It waits for memory half a microsecond at a time:
 // twice for its counter, and once for each batch of loads.  The registers of a
-// thread hold a batch of 40, or of 30 if four blocks are resident; batches of
-// equal size have some 28.
+// thread hold a batch of 40, or of 30 if four blocks are resident, and batches
+// have equal sizes, so some 28.
 static int64_t tail_waits(int64_t chunks, int64_t slots) {
     enum { AT_A_TIME = 28 * BLOCK_THREADS };
     return 2 + divide_up(chunks * slots, AT_A_TIME);

@@ -18,8 +18,8 @@ GroupKind group_kind(unsigned traits) {
     return kind;
 }
 
-// An axis of size 1 is reduced or not as it suits: of [1,6,6,8] over its
-// middle axes it is a column reduction.
+// An axis of size 1 is reduced or not as it suits: a sum of [1,6,6,8] over its
+// middle axes is a column reduction.
 ReductionKind reduction_kind(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     const Attr *axes = node_attr(d, ATTR_axes);

@@ -1,4 +1,5 @@
-// Padded columns: whether a kernel over rows iterates over their padding too.
+// Padded columns: whether a kernel of kind rows iterates over their padding
+// too.
 //
 // Tensors of 197 columns, as the scores of attention, are padded to 200 for
 // tensor cores.  A kernel that reads and writes only such tensors, in vectors

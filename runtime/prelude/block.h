@@ -226,15 +226,15 @@ DEVICE float place_reduce(float v, float *shared, int tx, int threads,
 // each loads those of several blocks before it adds the first, so that it waits
 // for memory few times.
 DEVICE void grid_reduce(float *v, int n, int at_a_time, int c, int end,
-                        int next, const float *partials, int step, int parts,
+                        int next, const float *partials, int step, int count,
                         int tx, float *shared, int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
     const float none = largest ? -INF : 0.0f;
     const float *p = partials + (size_t)ty * step + c;
     UNROLLED(j, n) v[j] = none;
-    NO_UNROLL(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
+    NO_UNROLL(turn, (count + at_a_time * rows - 1) / (at_a_time * rows)) {
         UNROLLED(k, at_a_time) {
-            const int is = ty + (turn * at_a_time + k) * rows < parts;
+            const int is = ty + (turn * at_a_time + k) * rows < count;
             UNROLLED(j, n) {
                 float x = none;
                 if (is && c + j * next < end)
@@ -248,16 +248,16 @@ DEVICE void grid_reduce(float *v, int n, int at_a_time, int c, int end,
 }
 
 DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *partials, int step, int parts, int tx,
+                     const float *partials, int step, int count, int tx,
                      float *shared, int threads) {
-    grid_reduce(v, n, at_a_time, c, end, next, partials, step, parts, tx,
+    grid_reduce(v, n, at_a_time, c, end, next, partials, step, count, tx,
                 shared, threads, 0);
 }
 
 DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *partials, int step, int parts, int tx,
+                     const float *partials, int step, int count, int tx,
                      float *shared, int threads) {
-    grid_reduce(v, n, at_a_time, c, end, next, partials, step, parts, tx,
+    grid_reduce(v, n, at_a_time, c, end, next, partials, step, count, tx,
                 shared, threads, 1);
 }
 

@@ -34,8 +34,8 @@
     }
 #define HOST_GPU(host, device) (device)
 #define ASSUME(fact)
-// i, which is not negative: NVRTC splits some stores of 16 bytes at an offset
-// whose sign it extends, and needs not if the sign bit is cleared.
+// i, which is not negative: where NVRTC extends the sign of an offset, it
+// splits some stores of 16 bytes, but not if the sign bit is known to be 0.
 DEVICE int nonnegative(int i) {
     return i & 0x7fffffff;
 }

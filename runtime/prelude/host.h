@@ -443,24 +443,24 @@ DEVICE void columns_sum(float *out, const float *v, int n, int columns,
 
 // Adds or compares partial results in the order of their blocks.
 DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *partials, int step, int parts, int tx,
+                     const float *partials, int step, int count, int tx,
                      float *shared, int threads) {
     (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = 0.0f;
-        for (int i = 0; i < parts; i++)
+        for (int i = 0; i < count; i++)
             all = all + partials[(size_t)i * step + c + j * next];
         v[j] = all;
     }
 }
 
 DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
-                     const float *partials, int step, int parts, int tx,
+                     const float *partials, int step, int count, int tx,
                      float *shared, int threads) {
     (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = -INF;
-        for (int i = 0; i < parts; i++)
+        for (int i = 0; i < count; i++)
             all = maximum(all, partials[(size_t)i * step + c + j * next]);
         v[j] = all;
     }

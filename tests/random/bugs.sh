@@ -46,7 +46,7 @@ bug 'norms: one lane too many at the end' codegen/multi_tensor.c \
     's/+ k < hi ? \$ : 0.0f/+ k <= hi ? $ : 0.0f/'
 bug 'broadcasts align the first axes' codegen/index.c \
     's/int from = i + p.rank - operand.rank;/int from = i;/'
-bug 'sums over rows in act' codegen/grid_reduction.c \
+bug 'column reductions in act' codegen/grid_reduction.c \
     's/lanes ? "s@\[k\] += \$;" : "s@ += \$;"/lanes ? "{ act h; put_act(\&h, s@[k] + $); s@[k] = get_act(\&h); }" : "{ act h; put_act(\&h, s@ + $); s@ = get_act(\&h); }"/'
 bug 'statistics of blocks as if all were as long' codegen/grid_reduction.c \
     's/blocks), ROWS % blocks/blocks), 0 * ROWS % blocks/'
