@@ -382,14 +382,17 @@ static Stmts loop_of(Emit *e, Scope *entry, Scope *s, bool single,
                      int64_t elements) {
     enum { FEW = 3 * 1024 }; // elements, of which a GPU's block has three turns
     Stmts b = entry->before, turn = *scope_close(e, s);
-    const char *text =
-        single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
-        : elements > FEW && pair_turns(e->a, &turn)
-            ? "for (int i = lo + threadIdx.x * VW; i < hi; i += 2 * NT * VW) "
-              "{ ~ }"
-            : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
-              "{ ~ }";
-    CODE(e, &b, NO_NODE, text, &turn);
+    int turns = single || elements <= FEW ? 1 : unroll_turns(e->a, &turn);
+    if (single)
+        CODE(e, &b, NO_NODE,
+             "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }", &turn);
+    else
+        CODE(e, &b, NO_NODE,
+             arena_format(e->a,
+                          "for (int i = lo + threadIdx.x * VW; i < hi;"
+                          " i += %sNT * VW) { ~ }",
+                          turns == 1 ? "" : arena_format(e->a, "%d * ", turns)),
+             &turn);
     stmts_append(&b, &entry->after);
     return b;
 }

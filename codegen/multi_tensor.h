@@ -41,11 +41,11 @@ void multi_tensor_finite(Emit *e, Scope *kernel, Stmts *after, int phase);
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
 
-// ---- multi_tensor_pairs.c ----
+// ---- multi_tensor_unroll.c ----
 
-// Makes two turns of a loop over elements i < hi a pair, if they are
-// assignments of vectors.
-bool pair_turns(Arena *a, Stmts *turn);
+// Unrolls turns of a loop over elements i < hi, if they are assignments of
+// vectors; returns how many, 1 for none.
+int unroll_turns(Arena *a, Stmts *turn);
 
 // ---- multi_tensor_slice.c ----
 

@@ -1,14 +1,16 @@
-// Pairs of turns: a loop over the elements of a chunk loads those of two turns
-// before it stores the first.
+// Unrolled turns: a loop over the elements of a chunk loads those of two turns
+// before it stores the first; of four, if a turn has one load.
 //
 // The compiler moves no load in front of a store to memory that might be the
 // same, so that a thread would have the loads of one turn in flight.  The lanes
-// of a pair are those of both turns.  The last of an odd number of turns is its
-// own second one, which stores the same values again.
+// of unrolled turns are those of all.  A turn after the last element is the
+// first one again, which stores the same values.
 
 #include "codegen/multi_tensor.h"
 
 #include <string.h>
+
+enum { MAX_TURNS = 4 };
 
 static bool is_width(const Expr *x) {
     return x != NULL && is_named(x, "VW");
@@ -59,24 +61,26 @@ static bool is_lane_loop(const Stmts *turn, const Stmt *s) {
     return true;
 }
 
-// Whether two turns can be a pair: the first one's stores do not change what
-// the second one loads, and that one may be the first one again.
-static bool has_pairs(Arena *a, const Stmts *turn) {
+// How many turns can be unrolled: one's stores must not change what another one
+// loads, and each may be the first one again.
+static int count_turns(Arena *a, const Stmts *turn) {
     const Expr *element = x_name(a, "i");
     bool stores = false;
+    int loads = 0;
     for (const Stmt *s = turn->first; s != NULL; s = s->next) {
         Stmt alone = *s;
         alone.next = NULL;
         int at = address_of(s);
         stores |= at == 0;
+        loads += at == 1;
         if (at < 0 && !(s->kind == S_DECLARE || is_lane_loop(turn, s)))
-            return false;
+            return 1;
         if (at < 0 && stmts_mentions(&(Stmts){&alone, &alone}, element))
-            return false;
+            return 1;
         if (at == 1 && stores)
-            return false;
+            return 1;
     }
-    return stores;
+    return !stores ? 1 : loads == 1 ? 4 : 2;
 }
 
 // The access of a turn whose first lane is `lane` and first element `element`.
@@ -96,27 +100,36 @@ static void access_add(Arena *a, Stmts *b, const Stmt *s, const Expr *lane,
     stmts_add(b, copy);
 }
 
-bool pair_turns(Arena *a, Stmts *turn) {
-    Stmts pair = {NULL, NULL};
-    const Expr *lanes = expr(a, "2 * VW"), *width = x_name(a, "VW");
-    if (!has_pairs(a, turn))
-        return false;
-    code(a, &pair, NO_NODE,
-         "const int next = i + NT * VW < hi ? i + NT * VW : i;");
+int unroll_turns(Arena *a, Stmts *turn) {
+    int turns = count_turns(a, turn);
+    Stmts all = {NULL, NULL};
+    const Expr *lanes = expr(a, "$ * VW", x_number(a, turns));
+    const char *element[MAX_TURNS] = {"i"};
+    const Expr *lane[MAX_TURNS] = {NULL};
+    if (turns == 1)
+        return 1;
+    for (int i = 1; i < turns; i++) {
+        const Expr *number = x_number(a, i);
+        const Expr *step = expr(a, i == 1 ? "NT * VW" : "$ * NT * VW", number);
+        lane[i] = expr(a, i == 1 ? "VW" : "$ * VW", number);
+        element[i] = i == 1 ? "next" : arena_format(a, "next%d", i);
+        code(a, &all, NO_NODE, "const int $ = i + $ < hi ? i + $ : i;",
+             x_name(a, element[i]), step, step);
+    }
     for (Stmt *s = turn->first, *after; s != NULL; s = after) {
         after = s->next;
         s->next = NULL;
         if (address_of(s) >= 0) {
-            access_add(a, &pair, s, NULL, "i");
-            access_add(a, &pair, s, width, "next");
+            for (int i = 0; i < turns; i++)
+                access_add(a, &all, s, lane[i], element[i]);
             continue;
         }
         if (is_vector(s))
             s->dim[0] = lanes;
         if (s->kind == S_REPEAT)
             s->value = expr(a, "LANES_DO(k, $)", lanes);
-        stmts_add(&pair, s);
+        stmts_add(&all, s);
     }
-    *turn = pair;
-    return true;
+    *turn = all;
+    return turns;
 }
