@@ -388,11 +388,8 @@ static Stmts loop_of(Emit *e, Scope *entry, Scope *s, bool single,
              "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }", &turn);
     else
         CODE(e, &b, NO_NODE,
-             arena_format(e->a,
-                          "for (int i = lo + threadIdx.x * VW; i < hi;"
-                          " i += %sNT * VW) { ~ }",
-                          turns == 1 ? "" : arena_format(e->a, "%d * ", turns)),
-             &turn);
+             "for (int i = lo + threadIdx.x * VW; i < hi; i += $) { ~ }",
+             turn_elements(e->a, turns), &turn);
     stmts_append(&b, &entry->after);
     return b;
 }

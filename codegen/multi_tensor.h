@@ -47,6 +47,9 @@ bool is_pointer(const Emit *e, NodeId n);
 // vectors; returns how many, 1 for none.
 int unroll_turns(Arena *a, Stmts *turn);
 
+// The elements of so many turns of a block's threads.
+const Expr *turn_elements(Arena *a, int turns);
+
 // ---- multi_tensor_slice.c ----
 
 // Whether a slice must be read one element at a time.

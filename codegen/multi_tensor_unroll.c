@@ -100,6 +100,10 @@ static void access_add(Arena *a, Stmts *b, const Stmt *s, const Expr *lane,
     stmts_add(b, copy);
 }
 
+const Expr *turn_elements(Arena *a, int turns) {
+    return expr(a, turns == 1 ? "NT * VW" : "$ * NT * VW", x_number(a, turns));
+}
+
 int unroll_turns(Arena *a, Stmts *turn) {
     int turns = count_turns(a, turn);
     Stmts all = {NULL, NULL};
@@ -109,9 +113,8 @@ int unroll_turns(Arena *a, Stmts *turn) {
     if (turns == 1)
         return 1;
     for (int i = 1; i < turns; i++) {
-        const Expr *number = x_number(a, i);
-        const Expr *step = expr(a, i == 1 ? "NT * VW" : "$ * NT * VW", number);
-        lane[i] = expr(a, i == 1 ? "VW" : "$ * VW", number);
+        const Expr *step = turn_elements(a, i);
+        lane[i] = expr(a, i == 1 ? "VW" : "$ * VW", x_number(a, i));
         element[i] = i == 1 ? "next" : arena_format(a, "next%d", i);
         code(a, &all, NO_NODE, "const int $ = i + $ < hi ? i + $ : i;",
              x_name(a, element[i]), step, step);
