@@ -23,8 +23,7 @@ enum {
     // estimates if a bound demands it, fewer if that is for the most blocks: no
     // kernel of models/ spills.
     SLACK = 10,
-    SLACK_OF_MOST = 6,
-    SECOND = 3 // registers of the addresses of a second row
+    SLACK_OF_MOST = 6
 };
 
 // Properties of a kernel's loop over rows.
@@ -59,57 +58,76 @@ static void rows_look(Rows *r, const Stmts *b) {
     }
 }
 
+// Whether the compiler places loads of further rows after functions of the
+// first.
+static bool are_late(const Rows *r, const KernelCost *k) {
+    return r->functions && k->loaded > VECTOR;
+}
+
+// Bytes that a thread loads before it waits.
+static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
+    return are_late(r, k) ? k->loaded * (rows + 1) / 2 : k->loaded * rows;
+}
+
 // Whether the registers of so many blocks hold those of a thread.  With narrow
-// vectors the compiler needs more than the estimate for the most blocks.
-static bool fits(const Emit *e, const KernelCost *k, int rows, int blocks) {
-    enum { MORE = 4 };
-    int loads = k->loaded / (int)sizeof(float);
+// vectors the compiler needs more than the estimate for the most blocks, and
+// where it mixes the functions of rows, for each further row.
+static bool fits(const Rows *r, const KernelCost *k, int rows, int blocks) {
+    enum { MORE = 4, MIXED = 17 };
     bool full = blocks == MAX_BLOCKS;
     int slack = full ? SLACK_OF_MOST : SLACK;
-    int needed = k->registers + (rows > 1 ? loads + SECOND : -slack);
-    return needed + (e->narrow && full ? MORE : 0) <= registers_within(blocks);
+    int needed = k->registers +
+                 (rows > 1 ? row_registers(k->loaded, rows) : -slack) +
+                 (r->e->narrow && full ? MORE : 0) +
+                 (are_late(r, k) ? (rows - 1) * MIXED : 0);
+    return needed <= registers_within(blocks);
 }
 
-// Whether a thread has a few rows; with fewer, pairs of them cost more than
-// they save.
-static bool has_pairs_of_rows(const Emit *e, int blocks) {
-    enum { FEW = 2 };
-    int lanes = e->narrow ? 4 : 8;
+// Whether a thread has so many rows; with fewer, reading them at a time costs
+// more than it saves.
+static bool thread_has_rows(const Emit *e, int rows) {
+    int64_t lanes = e->narrow ? 4 : 8, blocks = e->grid[GPU_PLAN];
     return type_count(e->group->iteration_space) >=
-           (int64_t)lanes * FEW * THREADS * blocks;
+           lanes * rows * THREADS * blocks;
 }
 
-// Two rows at a time share what an iteration of the loop costs.  A row of many
-// loads needs no second, but for loads of single elements.
+// Rows at a time share what an iteration of the loop costs.  Two blocks have
+// enough loads with so many.  Four blocks have enough with two rows of one load
+// each.  But if functions leave no registers for a third row, some compilers
+// place the second load late, and three blocks of three rows have more.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
-    int few = r->functions ? VECTOR : 2 * VECTOR;
-    return k->loaded <= few || r->scalars ? 2 : 1;
-}
-
-// Bytes that a thread loads before it waits.  The compiler places some loads of
-// a second row after the first row's functions.
-static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
-    bool late = r->functions && k->loaded > VECTOR;
-    return rows == 1 ? k->loaded : late ? k->loaded * 3 / 2 : 2 * k->loaded;
+    int rows = 1, three = k->registers + row_registers(k->loaded, 3);
+    bool tight = three + SLACK_OF_MOST > registers_within(MAX_BLOCKS);
+    if (are_late(r, k))
+        return 1;
+    if (r->scalars || (k->loaded <= VECTOR && !(r->functions && tight)))
+        return 2;
+    while (rows < MAX_UNROLLING &&
+           2 * THREADS * loaded_at_once(r, k, rows) < IN_FLIGHT)
+        rows++;
+    return rows;
 }
 
 // Takes the fewest blocks that have enough loads in flight, or else the most
 // loads, and returns their bytes; `most` blocks are launched for each
-// multiprocessor.
+// multiprocessor.  A bound of three blocks makes the compiler place loads of
+// whole vectors late, even if it needs no more registers than these have.
 static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
-    bool pairs = has_pairs_of_rows(e, e->grid[GPU_PLAN]);
     int best = 0, wanted = rows_wanted(r, k);
-    for (int i = 0; i < 2; i++)
-        for (int b = 2, rows = i ? 3 - wanted : wanted;
-             b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
+    for (int i = 0; i < MAX_UNROLLING; i++) {
+        int rows = (wanted + MAX_UNROLLING - 1 - i) % MAX_UNROLLING + 1;
+        if (rows > 1 && !thread_has_rows(e, rows))
+            continue;
+        for (int b = 2; b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
             int bytes =
                 loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
-            if (bytes <= best || !fits(e, k, rows, b) || (rows > 1 && !pairs))
+            if (bytes <= best || !fits(r, k, rows, b))
                 continue;
             best = bytes;
-            e->min_blocks = b;
-            r->loop->word = rows > 1 ? "UNROLL_2" : NULL;
+            e->min_blocks = rows > 2 && !e->narrow ? 2 : b;
+            r->loop->word = unroll_word[rows];
         }
+    }
     return best;
 }
 

@@ -32,8 +32,8 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
     double all = loop->trips * loop->in_flight;
     if (all <= w->most_loaded)
         return;
-    w->most_loaded = loop->is_rows ? (double)INFINITY : all;
-    w->cost.loaded = loop->is_rows ? loop->in_flight : 0;
+    w->most_loaded = loop->rows > 0 ? (double)INFINITY : all;
+    w->cost.loaded = loop->rows > 0 ? loop->in_flight : 0;
     w->cost.in_flight = loop->in_flight * copies;
 }
 
@@ -43,6 +43,7 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
 static void loop_leave(Walk *w, double copies, bool unrolled) {
     Loop *own = &w->loop[w->depth--], *outer = &w->loop[w->depth];
     int together = own->stores ? 1 : (int)copies;
+    int most = own->rows > 2 ? own->rows : 2;
     outer->code += own->code * copies;
     outer->stores |= own->stores;
     for (int i = 0; i < w->num_ranges; i++)
@@ -55,7 +56,7 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     if (unrolled)
         outer->in_flight += own->in_flight * together;
     else
-        loop_compare(w, own, together > 2 ? 2 : 1);
+        loop_compare(w, own, together > most ? most : together > 2 ? 2 : 1);
 }
 
 static void body_walk(Walk *w, const Stmts *b) {
@@ -86,7 +87,7 @@ static double copies_of(const Walk *w, const Stmt *s, bool whole,
     if (whole)
         return code * trips <= WHOLE ? trips : 1;
     if (s->word != NULL)
-        return 3;
+        return unrolling_of(s) + 1;
     return code * 4 <= PARTS ? 5 : code * 2 <= PARTS ? 3 : 1;
 }
 
@@ -108,7 +109,11 @@ static void for_walk(Walk *w, const Stmt *s) {
         spend(w, ISSUE_CONTROL, 1, w->depth);
     }
     body_walk(w, &s->body);
-    w->loop[w->depth].is_rows = is_row_loop(s);
+    if (is_row_loop(s)) {
+        Loop *loop = &w->loop[w->depth];
+        loop->rows = unrolling_of(s);
+        w->row_registers = row_registers(loop->in_flight, loop->rows);
+    }
     double copies = copies_of(w, s, whole, trips);
     loop_leave(w, copies, whole && copies == trips);
     w->num_variables = variables;
@@ -344,6 +349,11 @@ int registers_within(int blocks) {
     return most < MOST ? most / UNIT * UNIT : MOST;
 }
 
+int row_registers(int loaded, int rows) {
+    enum { ADDRESSES = 2 };
+    return (rows - 1) * (loaded / (int)sizeof(float) + ADDRESSES);
+}
+
 KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     Walk w = {.a = arena_new(),
               .tree = tree,
@@ -356,7 +366,7 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     loop_compare(&w, &w.loop[0], 1);
     w.cost.code = w.loop[0].code + BASE_CODE;
     w.cost.registers =
-        (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
+        (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w) + w.row_registers,
                   registers_within(tree->phased ? 2 : tree->min_blocks));
     arena_free(w.a);
     return w.cost;

@@ -46,7 +46,7 @@ typedef struct {
     double code;
     int from;      // its first statement
     int in_flight; // bytes that a thread loads in a trip
-    bool is_rows;  // over the rows of a block
+    int rows;      // that a trip reads; 0: it is no loop over a block's rows
     bool stores; // through a pointer into the arena, which any load may alias:
                  // those of other kernels are parameters with RESTRICT
 } Loop;
@@ -77,6 +77,7 @@ typedef struct {
     int now;         // number of the statement
     double temporaries; // of the statement
     double last_blocks; // that share the sums of all
+    int row_registers;  // of the rows that a trip reads besides the first
     KernelCost cost;
 } Walk;
 

@@ -520,6 +520,9 @@ static void statement(Parser *p, Stmts *b) {
     const char *jump = take(p, "break")      ? "break"
                        : take(p, "continue") ? "continue"
                                              : NULL;
+    const char *unroll = NULL;
+    for (int i = 2; i <= MAX_UNROLLING && unroll == NULL; i++)
+        unroll = take(p, unroll_word[i]) ? unroll_word[i] : NULL;
     if (jump != NULL) {
         stmt_new(p, b, S_JUMP)->word = jump;
         need(p, ";");
@@ -527,11 +530,10 @@ static void statement(Parser *p, Stmts *b) {
         enumeration(p, b);
     } else if (take(p, "if")) {
         choice(p, b, S_IF);
-    } else if (take(p, "for")) {
-        loop(p, b, NULL);
-    } else if (take(p, "UNROLL_2")) {
-        need(p, "for");
-        loop(p, b, "UNROLL_2");
+    } else if (unroll != NULL || take(p, "for")) {
+        if (unroll != NULL)
+            need(p, "for");
+        loop(p, b, unroll);
     } else if (take(p, "typedef")) {
         structure(p, b);
     } else if (take(p, "switch")) {

@@ -245,6 +245,16 @@ bool is_row_loop(const Stmt *s) {
            s->value->kind == X_OP;
 }
 
+const char *const unroll_word[] = {[2] = "UNROLL_2", [3] = "UNROLL_3"};
+
+int unrolling_of(const Stmt *s) {
+    int rows = MAX_UNROLLING;
+    while (rows > 1 &&
+           (s->word == NULL || strcmp(s->word, unroll_word[rows]) != 0))
+        rows--;
+    return rows;
+}
+
 // ---- intrinsics ----
 
 static const Intrinsic intrinsics[] = {

@@ -200,6 +200,13 @@ Stmts stmts_rewrite(Arena *a, const Stmts *b, ExprMap *map, void *context);
 // ty`.
 bool is_row_loop(const Stmt *s);
 
+// The rows that a thread reads at a time, and the word in front of their loop.
+enum { MAX_UNROLLING = 3 };
+extern const char *const unroll_word[MAX_UNROLLING + 1];
+
+// The rows at a time of a loop.
+int unrolling_of(const Stmt *s);
+
 // ---- intrinsics.def ----
 
 typedef enum { PURE, LOAD, STORE, CONVERGENT, LOOP, RANGE } IntrinsicKind;
@@ -269,6 +276,10 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act);
 
 // The most registers of a thread with so many resident blocks.
 int registers_within(int blocks);
+
+// The registers that hold the loads and the addresses of so many rows at a time
+// beside those of the first, of `loaded` bytes each.
+int row_registers(int loaded, int rows);
 
 // ---- print ----
 

@@ -106,6 +106,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define BLOCKS_DO(b, n)                                                        \
     SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
 #define UNROLL_2
+#define UNROLL_3
 #define SHARES_DO(share, n, shares)                                            \
     for (int share = (shares)[0]; share < (n); share += (shares)[1])
 

@@ -41,6 +41,7 @@ int simt_atomic_add(int *p, int v);
 #define NO_UNROLL(k, n) UNROLLED(k, n)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
 #define UNROLL_2
+#define UNROLL_3
 #define SHARES_DO(share, n, shares)                                            \
     for (int share = (shares)[0]; share < (n); share += (shares)[1])
 
