@@ -1,5 +1,5 @@
-// Layout: pads contractions for tensor cores, and folds transposes into matrix
-// products.
+// Layout: pads contractions for tensor cores, and folds transposes of operands
+// and results into matrix products.
 //
 //   requires   The graph is typed.
 //   preserves  Every value stays the same, as zeros add nothing to a sum.  But
@@ -170,34 +170,73 @@ static bool contracts(const Node *n) {
     return op_info[n->op].traits & CONTRACTS;
 }
 
-// Whether n is the result of a contraction, also in another shape.
-static bool is_contracted(const Graph *g, NodeId n) {
-    while (keeps_last_axis(g, &g->node[n]))
-        n = g->node[n].arg[0];
-    return contracts(&g->node[n]);
+typedef struct {
+    Graph *g;
+    const Graph *old;
+    NodeId *now;     // the node of g for each of the old graph
+    NodeId *product; // that a transpose alone uses, or NO_NODE
+} Layout;
+
+// Whether n of the old graph is the result of a contraction, also in another
+// shape.
+static bool is_contracted(const Layout *l, NodeId n) {
+    while (keeps_last_axis(l->old, &l->old->node[n]))
+        n = l->old->node[n].arg[0];
+    return contracts(&l->old->node[n]) || l->product[n] != NO_NODE;
 }
 
 // Adds node n of the old graph.
-static NodeId add_contraction(Graph *g, const Graph *old, Node n,
-                              const NodeId *now) {
-    Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]},
-               .contracted = {is_contracted(old, n.arg[0]),
-                              is_contracted(old, n.arg[1])}};
+static NodeId add_contraction(Layout *l, Node n) {
+    Parts p = {
+        .arg = {l->now[n.arg[0]], l->now[n.arg[1]]},
+        .contracted = {is_contracted(l, n.arg[0]), is_contracted(l, n.arg[1])}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
-        untranspose(g, &n, &p);
-    return wants_padding(&n) ? add_padded(g, n, &p) : graph_add(g, n);
+        untranspose(l->g, &n, &p);
+    return wants_padding(&n) ? add_padded(l->g, n, &p) : graph_add(l->g, n);
+}
+
+// Adds a transposed product: (A B)^T is B^T A^T.
+static NodeId add_transposed(Layout *l, const Type *type, Node product) {
+    NodeId arg[] = {product.arg[1], product.arg[0]};
+    Attr attr[] = {attr_int(ATTR_ta, !node_int(&product, ATTR_tb, 0)),
+                   attr_int(ATTR_tb, !node_int(&product, ATTR_ta, 0))};
+    product.type = type;
+    product.arg = arg;
+    product.attr = attr;
+    product.num_attrs = 2;
+    return add_contraction(l, product);
+}
+
+// Finds products that only a transpose uses, and returns which these are.
+static bool *find_products(Layout *l, Arena *scratch) {
+    const Graph *g = l->old;
+    bool *found = ARENA_ARRAY(scratch, g->count, bool);
+    const uint32_t *uses = graph_uses(g, scratch);
+    for (NodeId n = 0; n < g->count; n++) {
+        NodeId a = swaps_last(&g->node[n]) ? g->node[n].arg[0] : NO_NODE;
+        if (a == NO_NODE || g->node[a].op != OP_matmul || uses[a] > 1)
+            continue;
+        l->product[n] = a;
+        found[a] = true;
+    }
+    return found;
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
-    Graph *out = graph_like(g);
-    NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
+    Layout l = {graph_like(g), g, graph_map_new(g, scratch),
+                graph_map_new(g, scratch)};
+    const bool *folded = find_products(&l, scratch);
     for (NodeId n = 0; n < g->count; n++) {
-        out->origin = g->node[n].from;
-        now[n] = contracts(&g->node[n])
-                     ? add_contraction(out, g, g->node[n], now)
-                     : graph_copy(out, g, n, now);
+        Node *d = &g->node[n];
+        l.g->origin = d->from;
+        if (l.product[n] != NO_NODE)
+            l.now[n] = add_transposed(&l, d->type, g->node[l.product[n]]);
+        else if (contracts(d) && !folded[n])
+            l.now[n] = add_contraction(&l, *d);
+        else if (!folded[n])
+            l.now[n] = graph_copy(l.g, g, n, l.now);
     }
-    return out;
+    return l.g;
 }

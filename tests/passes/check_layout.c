@@ -121,6 +121,24 @@ static const struct {
      "%10 = matmul %9, %5 : act[6,3]\n",
      "[6,3]",
      3},
+    // A transposed product, of one or two users.
+    {{"[4,5]", "[5,10]", "[1]"},
+     "%6 = matmul %3, %4 : act[4,10]\n"
+     "%7 = transpose %6 {order = [1,0]} : act[10,4]\n",
+     "[10,4]",
+     2},
+    {{"[2,5,4]", "[2,10,5]", "[2,4,3]"},
+     "%6 = matmul %3, %4 {ta = 1, tb = 1} : act[2,4,10]\n"
+     "%7 = transpose %6 {order = [0,2,1]} : act[2,10,4]\n"
+     "%8 = matmul %7, %5 : act[2,10,3]\n",
+     "[2,10,3]",
+     3},
+    {{"[4,5]", "[5,4]", "[1]"},
+     "%6 = matmul %3, %4 : act[4,4]\n"
+     "%7 = transpose %6 {order = [1,0]} : act[4,4]\n"
+     "%8 = add %6, %7 : act[4,4]\n",
+     "[4,4]",
+     2},
     // A slice of channels that are not zero, and a reshape that mixes axes.
     {{"[4,8]", "[8,16]", "[11,3]"},
      "%6 = matmul %3, %4 : act[4,16]\n"
@@ -163,6 +181,24 @@ START_TEST(chains_keep_values) {
     check_padded(after);
     check_same_values(before, after, 1e-12);
     ck_assert_int_eq(count_ops(after, OP_pad), chains[_i].pads);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(transposes_of_products_are_folded) {
+    Arena *a = arena_new();
+    Graph *g =
+        run_pass(graph_from(a, "graph eval (primitive, typed) {\n"
+                               "%0 = input {name = \"a\"} : f32[4,5]\n"
+                               "%1 = input {name = \"b\"} : f32[3,5]\n"
+                               "%2 = matmul %0, %1 {tb = 1} : f32[4,3]\n"
+                               "%3 = transpose %2 {order = [1,0]} : "
+                               "f32[3,4]\n"
+                               "%4 = output %3 {name = \"y\"} : f32[3,4]\n"
+                               "}\n"),
+                 "layout", F32);
+    ck_assert_int_eq(count_ops(g, OP_transpose), 0);
+    ck_assert_int_eq(count_ops(g, OP_matmul), 1);
     arena_free(a);
 }
 END_TEST
@@ -215,6 +251,7 @@ Suite *layout_suite(void) {
                         sizeof cases / sizeof cases[0]);
     tcase_add_loop_test(t, chains_keep_values, 0,
                         sizeof chains / sizeof chains[0]);
+    tcase_add_test(t, transposes_of_products_are_folded);
     tcase_add_test(t, what_fits_is_left_alone);
     tcase_add_test(t, f32_is_left_alone);
     tcase_add_test(t, groups_are_left_alone);
