@@ -281,9 +281,9 @@ void sums_finish(Emit *e, Stmts *b);
 enum { IN_FLIGHT = 32 << 10 }; // bytes of loads of a multiprocessor
 
 // Chooses the resident blocks of a kernel of kind grid or rows, and lets the
-// row loop of a grid kernel read two rows at a time, where registers allow.
-// Returns the bytes in flight; if it does not choose, IN_FLIGHT, or 0 of narrow
-// vectors.
+// row loop of a grid kernel read two or three rows at a time, where registers
+// allow.  Returns the bytes in flight; if it does not choose, IN_FLIGHT, or 0
+// of narrow vectors.
 int choose_occupancy(Emit *e, Tree *tree);
 
 // ---- update.c, multi_tensor_slice.c ----

@@ -33,6 +33,7 @@ typedef struct {
     int reads;      // loads of vectors for one row
     bool scalars;   // loads of single elements
     bool functions; // such as exp, which take longer than the loads
+    int blocks;     // chosen
 } Rows;
 
 static Stmt *find_loop(const Stmts *b) {
@@ -91,16 +92,17 @@ static bool thread_has_rows(const Emit *e, int rows) {
            lanes * rows * THREADS * blocks;
 }
 
-// Rows at a time share what an iteration of the loop costs.  Two blocks have
-// enough loads with so many.  Four blocks have enough with two rows of one load
-// each.  But if functions leave no registers for a third row, some compilers
-// place the second load late, and three blocks of three rows have more.
+// Rows at a time share what an iteration of the loop costs: as many as give two
+// blocks enough loads.  A row of one load needs four blocks of two rows, if that
+// leaves registers: where functions need nearly all of them, compilers for
+// sm_100 place the second load late, and three blocks read three rows.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
-    int rows = 1, three = k->registers + row_registers(k->loaded, 3);
-    bool tight = three + SLACK_OF_MOST > registers_within(MAX_BLOCKS);
+    enum { SPARE = 6 };
+    int rows = 1, three = k->registers + row_registers(k->loaded, 3) + SPARE;
+    bool tight = r->functions && three > registers_within(MAX_BLOCKS);
     if (are_late(r, k))
         return 1;
-    if (r->scalars || (k->loaded <= VECTOR && !(r->functions && tight)))
+    if (r->scalars || (k->loaded <= VECTOR && !tight))
         return 2;
     while (rows < MAX_UNROLLING &&
            2 * THREADS * loaded_at_once(r, k, rows) < IN_FLIGHT)
@@ -111,11 +113,12 @@ static int rows_wanted(const Rows *r, const KernelCost *k) {
 // Takes the fewest blocks that have enough loads in flight, or else the most
 // loads, and returns their bytes; `most` blocks are launched for each
 // multiprocessor.  A bound of three blocks makes the compiler place loads of
-// whole vectors late, even if it needs no more registers than these have.
-static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
+// three whole vectors late, even if it needs no more registers than these have.
+static int choose(Emit *e, Rows *r, const KernelCost *k, int most) {
+    static const int order[][MAX_UNROLLING] = {{1, 3, 2}, {2, 1, 3}, {3, 2, 1}};
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < MAX_UNROLLING; i++) {
-        int rows = (wanted + MAX_UNROLLING - 1 - i) % MAX_UNROLLING + 1;
+        int rows = order[wanted - 1][i];
         if (rows > 1 && !thread_has_rows(e, rows))
             continue;
         for (int b = 2; b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
@@ -124,6 +127,7 @@ static int choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
             if (bytes <= best || !fits(r, k, rows, b))
                 continue;
             best = bytes;
+            r->blocks = b;
             e->min_blocks = rows > 2 && !e->narrow ? 2 : b;
             r->loop->word = unroll_word[rows];
         }
@@ -171,7 +175,7 @@ int choose_occupancy(Emit *e, Tree *tree) {
     if (r.reads > 0 && (r.scalars ? !r.functions : k.loaded >= VECTOR) &&
         !many && !group_any(e, window_skips))
         bytes = choose(e, &r, &k, most);
-    if (e->min_blocks == MAX_BLOCKS)
+    if (r.blocks == MAX_BLOCKS)
         divide_tail(tree->arena, &tree->body);
     return bytes;
 }

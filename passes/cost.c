@@ -52,7 +52,7 @@ bool *graph_batched(const Graph *g, Arena *a) {
             is[n] |= is[d->arg[i]];
         bool summed = d->op == OP_conv_grad_weight ||
                       (d->op == OP_matmul && d->type->rank == 2 &&
-                       node_int(d, ATTR_ta, 0)) ||
+                       node_int(d, ATTR_ta, 0) && !node_int(d, ATTR_tb, 0)) ||
                       d->op == OP_gather_grad || d->op == OP_assign ||
                       (op_info[d->op].traits & REDUCES_ALL);
         if ((op_info[d->op].traits & REDUCES) && !summed)

@@ -84,7 +84,7 @@ static NodeId untransposed(Graph *g, NodeId a) {
 }
 
 // The operands of the node that is added, and whether each is the result of a
-// contraction, also in another shape.
+// contraction, also in another shape or transposed.
 typedef struct {
     NodeId arg[2];
     bool contracted[2];
@@ -98,10 +98,8 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
     for (int i = 0; i < 2; i++) {
         NodeId inner = untransposed(g, p->arg[i]);
         bool flip = inner != NO_NODE;
-        if (flip) {
+        if (flip)
             p->arg[i] = inner;
-            p->contracted[i] = false;
-        }
         if ((node_int(n, key[i], 0) != 0) != flip)
             p->attr[count++] = attr_int(key[i], 1);
     }
@@ -174,22 +172,22 @@ typedef struct {
     Graph *g;
     const Graph *old;
     NodeId *now;     // the node of g for each of the old graph
-    NodeId *product; // that a transpose alone uses, or NO_NODE
+    NodeId *product; // that a transpose computes transposed, or NO_NODE
 } Layout;
 
-// Whether n of the old graph is the result of a contraction, also in another
-// shape.
-static bool is_contracted(const Layout *l, NodeId n) {
-    while (keeps_last_axis(l->old, &l->old->node[n]))
-        n = l->old->node[n].arg[0];
-    return contracts(&l->old->node[n]) || l->product[n] != NO_NODE;
+// Whether n is the result of a contraction, also in another shape or
+// transposed.
+static bool is_contracted(const Graph *g, NodeId n) {
+    while (keeps_last_axis(g, &g->node[n]) || swaps_last(&g->node[n]))
+        n = g->node[n].arg[0];
+    return contracts(&g->node[n]);
 }
 
 // Adds node n of the old graph.
 static NodeId add_contraction(Layout *l, Node n) {
-    Parts p = {
-        .arg = {l->now[n.arg[0]], l->now[n.arg[1]]},
-        .contracted = {is_contracted(l, n.arg[0]), is_contracted(l, n.arg[1])}};
+    Parts p = {.arg = {l->now[n.arg[0]], l->now[n.arg[1]]},
+               .contracted = {is_contracted(l->old, n.arg[0]),
+                              is_contracted(l->old, n.arg[1])}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
         untranspose(l->g, &n, &p);
@@ -208,26 +206,46 @@ static NodeId add_transposed(Layout *l, const Type *type, Node product) {
     return add_contraction(l, product);
 }
 
-// Finds products that only a transpose uses, and returns which these are.
-static bool *find_products(Layout *l, Arena *scratch) {
-    const Graph *g = l->old;
-    bool *found = ARENA_ARRAY(scratch, g->count, bool);
-    const uint32_t *uses = graph_uses(g, scratch);
-    for (NodeId n = 0; n < g->count; n++) {
-        NodeId a = swaps_last(&g->node[n]) ? g->node[n].arg[0] : NO_NODE;
-        if (a == NO_NODE || g->node[a].op != OP_matmul || uses[a] > 1)
-            continue;
-        l->product[n] = a;
-        found[a] = true;
+// Whether a kernel reads n as it is in memory, or a cast of it.  A product also
+// reads it transposed, and a transpose of it vanishes.
+static bool is_read_as_is(const Graph *g, const Users *u, NodeId n) {
+    for (int e = u->first[n]; e >= 0; e = u->next[e]) {
+        Op op = g->node[u->user[e]].op;
+        if (op != OP_matmul && op != OP_transpose &&
+            (op != OP_cast || is_read_as_is(g, u, u->user[e])))
+            return true;
     }
-    return found;
+    return false;
+}
+
+// The product of which transpose n is better computed, or NO_NODE: nothing else
+// uses it, one operand of the new product is not transposed, and its rows need
+// no padding.
+static NodeId product_of(const Graph *g, const Users *u, NodeId n) {
+    const Node *d = &g->node[n];
+    if (!swaps_last(d))
+        return NO_NODE;
+    NodeId a = d->arg[0];
+    const Node *product = &g->node[a];
+    const int64_t *dim = &d->type->dim[d->type->rank - 2];
+    bool folds =
+        product->op == OP_matmul && u->next[u->first[a]] < 0 &&
+        (node_int(product, ATTR_ta, 0) || node_int(product, ATTR_tb, 0)) &&
+        dim[0] > 1 && missing(dim[1]) == 0 && is_read_as_is(g, u, n);
+    return folds ? a : NO_NODE;
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Layout l = {graph_like(g), g, graph_map_new(g, scratch),
                 graph_map_new(g, scratch)};
-    const bool *folded = find_products(&l, scratch);
+    bool *folded = ARENA_ARRAY(scratch, g->count, bool); // such a product
+    Users users = graph_users(g, scratch);
+    for (NodeId n = 0; n < g->count; n++) {
+        l.product[n] = product_of(g, &users, n);
+        if (l.product[n] != NO_NODE)
+            folded[l.product[n]] = true;
+    }
     for (NodeId n = 0; n < g->count; n++) {
         Node *d = &g->node[n];
         l.g->origin = d->from;

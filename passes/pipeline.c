@@ -51,8 +51,8 @@ const Pass standard_passes[] = {
     // After the finite check and the norms, which need all gradients.
     {"optimizer_shards", pass_optimizer_shards, TYPED, 0, false,
      "divide the update into those of optimizer shards and the rest", NULL},
-    {"layout", pass_layout, TYPED, 0, false, "pad channels for tensor cores",
-     NULL},
+    {"layout", pass_layout, TYPED, 0, false,
+     "pad channels for tensor cores, fold transposes into products", NULL},
     // Casts and pads of weights exist only now.
     {"derive", pass_derive, TYPED, 0, false,
      "move computations on weights alone out of the step into derived states",

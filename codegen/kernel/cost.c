@@ -56,7 +56,7 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     if (unrolled)
         outer->in_flight += own->in_flight * together;
     else
-        loop_compare(w, own, together > most ? most : together > 2 ? 2 : 1);
+        loop_compare(w, own, together > most ? most : 1);
 }
 
 static void body_walk(Walk *w, const Stmts *b) {
@@ -112,7 +112,8 @@ static void for_walk(Walk *w, const Stmt *s) {
     if (is_row_loop(s)) {
         Loop *loop = &w->loop[w->depth];
         loop->rows = unrolling_of(s);
-        w->row_registers = row_registers(loop->in_flight, loop->rows);
+        int more = row_registers(loop->in_flight, loop->rows);
+        w->row_registers = more > w->row_registers ? more : w->row_registers;
     }
     double copies = copies_of(w, s, whole, trips);
     loop_leave(w, copies, whole && copies == trips);

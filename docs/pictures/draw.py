@@ -141,7 +141,7 @@ def kind_of(path):
 def loop_of(text):
     """The loop over the rows, which is all of a kernel that computes elements."""
     lines = text.split("\n")
-    first = next(i for i, s in enumerate(lines) if re.match(r" *(UNROLL_2 )?for \(int i = ", s))
+    first = next(i for i, s in enumerate(lines) if re.match(r" *(UNROLL_\d )?for \(int i = ", s))
     indent = lines[first][:-len(lines[first].lstrip())]
     last = next(i for i in range(first, len(lines)) if lines[i] == indent + "}")
     return [s.removeprefix(indent) for s in lines[first:last + 1]]

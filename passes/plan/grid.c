@@ -30,8 +30,9 @@ int grid_within(int64_t blocks, int limit) {
 // Blocks: a thread has about one vector, two if a block for each multiprocessor
 // remains, and four if two blocks remain and `vectors` allows; and more where
 // all resident blocks have as many.  A block loads the factors of channels once
-// for all of its rows.  A few blocks more than two or three for each
-// multiprocessor are left out: most multiprocessors would wait for theirs.
+// for all of its rows.  Blocks of several vectors that are a few more than two
+// or three for each multiprocessor become two or three: most multiprocessors
+// would wait for the few.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
     int64_t all = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
     int64_t blocks = all, processors = g->multiprocessors;
@@ -41,7 +42,7 @@ static int vector_blocks(const Graph *g, const Type *space, int vectors) {
             blocks = few > least ? few : least;
     }
     int64_t more = blocks % processors;
-    if (blocks > 2 * processors && 2 * more < processors)
+    if (vectors > 1 && blocks > 2 * processors && 2 * more < processors)
         blocks -= more;
     return grid_within(blocks, device_grid(g));
 }

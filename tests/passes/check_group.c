@@ -325,6 +325,15 @@ START_TEST(grids_fit_their_space) {
     ck_assert_int_eq(space_grid(g, (Type[]){space(2, 3, 1 << 20)}, false), 3);
     ck_assert_int_eq(space_grid(g, (Type[]){space(2, 1 << 20, 64)}, false),
                      528);
+    // Blocks of two vectors: few more than twice 132 are left out.
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 256 * 2 * 264, 8)}, false),
+                     264);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 256 * 2 * 329, 8)}, false),
+                     264);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 256 * 2 * 330, 8)}, false),
+                     330);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 256 * 2 * 400, 8)}, false),
+                     396);
     ck_assert_int_eq(space_grid(g, (Type[]){type_scalar(F32)}, true), 1);
     ck_assert_int_eq(space_grid(g, (Type[]){type_scalar(F32)}, false), 1);
     g->multiprocessors = 40;
