@@ -28,12 +28,10 @@ enum {
 
 // Properties of a kernel's loop over rows.
 typedef struct {
-    const Emit *e;
     Stmt *loop;
-    int reads;      // loads of vectors for one row
-    bool scalars;   // loads of single elements
-    bool functions; // such as exp, which take longer than the loads
-    int blocks;     // chosen
+    int reads;    // loads of vectors for one row
+    bool scalars; // loads of single elements
+    int blocks;   // chosen
 } Rows;
 
 static Stmt *find_loop(const Stmts *b) {
@@ -43,45 +41,23 @@ static Stmt *find_loop(const Stmts *b) {
     return found;
 }
 
-static unsigned traits_of(const Emit *e, const Stmt *s) {
-    return s->node != NO_NODE && group_has(e->group, s->node)
-               ? op_info[e->g->node[s->node].op].traits
-               : 0;
-}
-
 static void rows_look(Rows *r, const Stmts *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         r->scalars |= s->kind == S_DECLARE && is_call(s->value, LOAD);
-        r->functions |= (traits_of(r->e, s) & MATH) != 0;
         r->reads += s->kind == S_CALL && is_call(s->value, LOAD);
         rows_look(r, &s->body);
         rows_look(r, &s->other);
     }
 }
 
-// Whether the compiler places loads of further rows after functions of the
-// first.
-static bool are_late(const Rows *r, const KernelCost *k) {
-    return r->functions && k->loaded > VECTOR;
-}
-
-// Bytes that a thread loads before it waits.
-static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
-    return are_late(r, k) ? k->loaded * (rows + 1) / 2 : k->loaded * rows;
-}
-
 // Whether the registers of so many blocks hold those of a thread.  With narrow
-// vectors the compiler needs more than the estimate for the most blocks, and
-// where it mixes the functions of rows, for each further row.
-static bool fits(const Rows *r, const KernelCost *k, int rows, int blocks) {
-    enum { MORE = 4, MIXED = 17 };
+// vectors the compiler needs more than the estimate for the most blocks.
+static bool fits(const Emit *e, const KernelCost *k, int rows, int blocks) {
+    enum { MORE = 4 };
     bool full = blocks == MAX_BLOCKS;
     int slack = full ? SLACK_OF_MOST : SLACK;
-    int needed = k->registers +
-                 (rows > 1 ? row_registers(k->loaded, rows) : -slack) +
-                 (r->e->narrow && full ? MORE : 0) +
-                 (are_late(r, k) ? (rows - 1) * MIXED : 0);
-    return needed <= registers_within(blocks);
+    int needed = k->registers + (rows > 1 ? row_registers(k, rows) : -slack);
+    return needed + (e->narrow && full ? MORE : 0) <= registers_within(blocks);
 }
 
 // Whether a thread has so many rows; with fewer, reading them at a time costs
@@ -98,14 +74,14 @@ static bool thread_has_rows(const Emit *e, int rows) {
 // sm_100 place the second load late, and three blocks read three rows.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
     enum { SPARE = 6 };
-    int rows = 1, three = k->registers + row_registers(k->loaded, 3) + SPARE;
-    bool tight = r->functions && three > registers_within(MAX_BLOCKS);
-    if (are_late(r, k))
+    int rows = 1, three = k->registers + row_registers(k, 3) + SPARE;
+    bool tight = k->functions && three > registers_within(MAX_BLOCKS);
+    if (k->functions && k->loaded > VECTOR)
         return 1;
     if (r->scalars || (k->loaded <= VECTOR && !tight))
         return 2;
     while (rows < MAX_UNROLLING &&
-           2 * THREADS * loaded_at_once(r, k, rows) < IN_FLIGHT)
+           2 * THREADS * loaded_at_once(k, rows) < IN_FLIGHT)
         rows++;
     return rows;
 }
@@ -123,8 +99,8 @@ static int choose(Emit *e, Rows *r, const KernelCost *k, int most) {
             continue;
         for (int b = 2; b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
             int bytes =
-                loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
-            if (bytes <= best || !fits(r, k, rows, b))
+                loaded_at_once(k, rows) * (b < most ? b : most) * THREADS;
+            if (bytes <= best || !fits(e, k, rows, b))
                 continue;
             best = bytes;
             r->blocks = b;
@@ -166,13 +142,13 @@ int choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[GPU_PLAN], all = e->g->multiprocessors;
     int most = (int)divide_up(blocks, all);
     KernelCost k = tree_cost(tree, blocks, e->gpu->act);
-    Rows r = {.e = e, .loop = find_loop(&tree->body)};
+    Rows r = {.loop = find_loop(&tree->body)};
     if (r.loop != NULL)
         rows_look(&r, &r.loop->body);
     bool many = k.in_flight > MANY;
     e->min_blocks = many ? 0 : least_blocks(&k, most);
     int bytes = e->narrow ? 0 : IN_FLIGHT;
-    if (r.reads > 0 && (r.scalars ? !r.functions : k.loaded >= VECTOR) &&
+    if (r.reads > 0 && (r.scalars ? !k.functions : k.loaded >= VECTOR) &&
         !many && !group_any(e, window_skips))
         bytes = choose(e, &r, &k, most);
     if (r.blocks == MAX_BLOCKS)

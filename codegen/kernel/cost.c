@@ -33,8 +33,12 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
     if (all <= w->most_loaded)
         return;
     w->most_loaded = loop->rows > 0 ? (double)INFINITY : all;
+    KernelCost row = {.loaded = loop->in_flight,
+                      .functions = loop->functions && loop->rows > 0};
     w->cost.loaded = loop->rows > 0 ? loop->in_flight : 0;
-    w->cost.in_flight = loop->in_flight * copies;
+    w->cost.functions = row.functions;
+    w->cost.in_flight = loop->rows > 1 ? loaded_at_once(&row, copies)
+                                       : loop->in_flight * copies;
 }
 
 // Leaves it.  The compiler writes out `copies` of its code; if these are all
@@ -46,6 +50,7 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     int most = own->rows > 2 ? own->rows : 2;
     outer->code += own->code * copies;
     outer->stores |= own->stores;
+    outer->functions |= own->functions;
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
@@ -112,7 +117,9 @@ static void for_walk(Walk *w, const Stmt *s) {
     if (is_row_loop(s)) {
         Loop *loop = &w->loop[w->depth];
         loop->rows = unrolling_of(s);
-        int more = row_registers(loop->in_flight, loop->rows);
+        KernelCost row = {.loaded = loop->in_flight,
+                          .functions = loop->functions};
+        int more = row_registers(&row, loop->rows);
         w->row_registers = more > w->row_registers ? more : w->row_registers;
     }
     double copies = copies_of(w, s, whole, trips);
@@ -350,9 +357,19 @@ int registers_within(int blocks) {
     return most < MOST ? most / UNIT * UNIT : MOST;
 }
 
-int row_registers(int loaded, int rows) {
-    enum { ADDRESSES = 2 };
-    return (rows - 1) * (loaded / (int)sizeof(float) + ADDRESSES);
+static bool are_late(const KernelCost *k) {
+    enum { VECTOR = 16 };
+    return k->functions && k->loaded > VECTOR;
+}
+
+int loaded_at_once(const KernelCost *k, int rows) {
+    return are_late(k) ? k->loaded * (rows + 1) / 2 : k->loaded * rows;
+}
+
+int row_registers(const KernelCost *k, int rows) {
+    enum { ADDRESSES = 2, FUNCTIONS = 17 };
+    int loads = k->loaded / (int)sizeof(float);
+    return (rows - 1) * (loads + ADDRESSES + (are_late(k) ? FUNCTIONS : 0));
 }
 
 KernelCost tree_cost(const Tree *tree, int blocks, DType act) {

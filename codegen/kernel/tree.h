@@ -277,9 +277,14 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act);
 // The most registers of a thread with so many resident blocks.
 int registers_within(int blocks);
 
-// The registers that hold the loads and the addresses of so many rows at a time
-// beside those of the first, of `loaded` bytes each.
-int row_registers(int loaded, int rows);
+// Bytes that a thread loads before it waits if it reads so many rows at a time.
+// The compiler places loads of further rows after functions of the first, but
+// for a single load.
+int loaded_at_once(const KernelCost *k, int rows);
+
+// The registers of further rows: their loads, addresses, and what functions of
+// rows that are mixed need.
+int row_registers(const KernelCost *k, int rows);
 
 // ---- print ----
 
