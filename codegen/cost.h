@@ -22,7 +22,7 @@ typedef struct {
     int registers;            // of a thread
     int shared;               // bytes of shared memory of a block
     int loaded;               // bytes that a thread loads for a row; 0: no rows
-    bool functions;           // of a row, such as exp
+    bool functions;           // a row calls some, such as exp
     int in_flight;            // bytes that a thread loads before it needs them
     double waits;             // of the last block for memory, one after another
 } KernelCost;

@@ -15,7 +15,6 @@
 #include <string.h>
 
 enum {
-    VECTOR = 16,    // bytes of a load
     MAX_BLOCKS = 4, // resident
     MANY = 512,     // bytes of a thread's loads, which the compiler keeps
                     // for other loops over the row: no bound on registers
@@ -68,17 +67,20 @@ static bool thread_has_rows(const Emit *e, int rows) {
            lanes * rows * THREADS * blocks;
 }
 
-// Rows at a time share what an iteration of the loop costs: as many as give two
-// blocks enough loads.  A row of one load needs four blocks of two rows, if that
-// leaves registers: where functions need nearly all of them, compilers for
-// sm_100 place the second load late, and three blocks read three rows.
+// The rows at a time that a thread should read.
+// - With functions and several loads one: further rows load late.
+// - With loads of single elements two.
+// - With one load two, in four blocks, or three in three blocks if functions of
+//   three rows would need nearly the registers of four: then compilers for
+//   sm_100 place the second row's load late.
+// - Else as many as give two blocks enough loads.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
     enum { SPARE = 6 };
-    int rows = 1, three = k->registers + row_registers(k, 3) + SPARE;
-    bool tight = k->functions && three > registers_within(MAX_BLOCKS);
-    if (k->functions && k->loaded > VECTOR)
+    if (k->functions && k->loaded > VECTOR_BYTES)
         return 1;
-    if (r->scalars || (k->loaded <= VECTOR && !tight))
+    int needed = k->registers + row_registers(k, 3) + SPARE, rows = 1;
+    bool tight = k->functions && needed > registers_within(MAX_BLOCKS);
+    if (r->scalars || (k->loaded <= VECTOR_BYTES && !tight))
         return 2;
     while (rows < MAX_UNROLLING &&
            2 * THREADS * loaded_at_once(k, rows) < IN_FLIGHT)
@@ -88,10 +90,13 @@ static int rows_wanted(const Rows *r, const KernelCost *k) {
 
 // Takes the fewest blocks that have enough loads in flight, or else the most
 // loads, and returns their bytes; `most` blocks are launched for each
-// multiprocessor.  A bound of three blocks makes the compiler place loads of
-// three whole vectors late, even if it needs no more registers than these have.
+// multiprocessor.  After the rows that are wanted, fewer are tried, and then
+// more, the most first.  The bound of three rows of whole vectors is two
+// blocks: they fit in the registers of three without it, and with a bound of
+// three the compiler places their loads late.
 static int choose(Emit *e, Rows *r, const KernelCost *k, int most) {
-    static const int order[][MAX_UNROLLING] = {{1, 3, 2}, {2, 1, 3}, {3, 2, 1}};
+    static const int order[][MAX_UNROLLING] = {
+        {1, 3, 2}, {2, 1, 3}, {3, 2, 1}}; // by the rows wanted
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < MAX_UNROLLING; i++) {
         int rows = order[wanted - 1][i];
@@ -148,7 +153,7 @@ int choose_occupancy(Emit *e, Tree *tree) {
     bool many = k.in_flight > MANY;
     e->min_blocks = many ? 0 : least_blocks(&k, most);
     int bytes = e->narrow ? 0 : IN_FLIGHT;
-    if (r.reads > 0 && (r.scalars ? !k.functions : k.loaded >= VECTOR) &&
+    if (r.reads > 0 && (r.scalars ? !k.functions : k.loaded >= VECTOR_BYTES) &&
         !many && !group_any(e, window_skips))
         bytes = choose(e, &r, &k, most);
     if (r.blocks == MAX_BLOCKS)

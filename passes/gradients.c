@@ -522,8 +522,8 @@ static void grad_cross_entropy(Backward *b) {
     Exponents p = composite_exponents(b->g, x(b, 0), 1);
     if (wants(b, 0)) {
         NodeId target = composite_target(b->g, x(b, 0), x(b, 1), a);
-        NodeId share = op2(b, OP_div, number(b, 1), p.sum);
-        NodeId most = op2(b, OP_mul, p.exp, share);
+        NodeId inverse = op2(b, OP_div, number(b, 1), p.sum);
+        NodeId most = op2(b, OP_mul, p.exp, inverse);
         if (shares)
             most = op2(b, OP_mul, most,
                        graph_reduce(b->g, OP_sum, target, 1, axes));

@@ -183,7 +183,7 @@ static bool is_contracted(const Graph *g, NodeId n) {
     return contracts(&g->node[n]);
 }
 
-// Adds node n of the old graph.
+// Adds contraction n, whose operands are nodes of the old graph.
 static NodeId add_contraction(Layout *l, Node n) {
     Parts p = {.arg = {l->now[n.arg[0]], l->now[n.arg[1]]},
                .contracted = {is_contracted(l->old, n.arg[0]),
@@ -206,33 +206,31 @@ static NodeId add_transposed(Layout *l, const Type *type, Node product) {
     return add_contraction(l, product);
 }
 
-// Whether a kernel reads n as it is in memory, or a cast of it.  A product also
-// reads it transposed, and a transpose of it vanishes.
-static bool is_read_as_is(const Graph *g, const Users *u, NodeId n) {
-    for (int e = u->first[n]; e >= 0; e = u->next[e]) {
-        Op op = g->node[u->user[e]].op;
-        if (op != OP_matmul && op != OP_transpose &&
-            (op != OP_cast || is_read_as_is(g, u, u->user[e])))
-            return true;
+// Which nodes anything but products and transposes reads, also behind casts.  A
+// product can read its operand transposed, and simplify merges transposes.
+static const bool *find_read(const Graph *g, Arena *scratch) {
+    bool *read = ARENA_ARRAY(scratch, g->count, bool);
+    for (NodeId n = g->count; n-- > 0;) {
+        const Node *d = &g->node[n];
+        bool other = d->op != OP_matmul && d->op != OP_transpose;
+        for (int i = 0; i < d->num_args; i++)
+            read[d->arg[i]] |= d->op == OP_cast ? read[n] : other;
     }
-    return false;
+    return read;
 }
 
-// The product of which transpose n is better computed, or NO_NODE: nothing else
-// uses it, one operand of the new product is not transposed, and its rows need
-// no padding.
-static NodeId product_of(const Graph *g, const Users *u, NodeId n) {
+// The product that computes its transpose n itself, or NO_NODE.  Nothing else
+// uses it, the result's rows need no padding, and they are several: the
+// transpose of one row moves no element.
+static NodeId product_of(const Graph *g, const uint32_t *uses, const bool *read,
+                         NodeId n) {
     const Node *d = &g->node[n];
-    if (!swaps_last(d))
+    NodeId a = swaps_last(d) ? d->arg[0] : NO_NODE;
+    if (a == NO_NODE || g->node[a].op != OP_matmul || uses[a] > 1 || !read[n])
         return NO_NODE;
-    NodeId a = d->arg[0];
-    const Node *product = &g->node[a];
-    const int64_t *dim = &d->type->dim[d->type->rank - 2];
-    bool folds =
-        product->op == OP_matmul && u->next[u->first[a]] < 0 &&
-        (node_int(product, ATTR_ta, 0) || node_int(product, ATTR_tb, 0)) &&
-        dim[0] > 1 && missing(dim[1]) == 0 && is_read_as_is(g, u, n);
-    return folds ? a : NO_NODE;
+    int last = d->type->rank - 1;
+    bool pads = wants_padding(d) && missing(d->type->dim[last]) > 0;
+    return pads || d->type->dim[last - 1] == 1 ? NO_NODE : a;
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
@@ -240,9 +238,10 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     Layout l = {graph_like(g), g, graph_map_new(g, scratch),
                 graph_map_new(g, scratch)};
     bool *folded = ARENA_ARRAY(scratch, g->count, bool); // such a product
-    Users users = graph_users(g, scratch);
+    const uint32_t *uses = graph_uses(g, scratch);
+    const bool *read = find_read(g, scratch);
     for (NodeId n = 0; n < g->count; n++) {
-        l.product[n] = product_of(g, &users, n);
+        l.product[n] = product_of(g, uses, read, n);
         if (l.product[n] != NO_NODE)
             folded[l.product[n]] = true;
     }

@@ -33,11 +33,9 @@ static void loop_compare(Walk *w, const Loop *loop, int copies) {
     if (all <= w->most_loaded)
         return;
     w->most_loaded = loop->rows > 0 ? (double)INFINITY : all;
-    KernelCost row = {.loaded = loop->in_flight,
-                      .functions = loop->functions && loop->rows > 0};
     w->cost.loaded = loop->rows > 0 ? loop->in_flight : 0;
-    w->cost.functions = row.functions;
-    w->cost.in_flight = loop->rows > 1 ? loaded_at_once(&row, copies)
+    w->cost.functions = loop->rows > 0 && loop->functions;
+    w->cost.in_flight = loop->rows > 1 ? loaded_at_once(&w->cost, copies)
                                        : loop->in_flight * copies;
 }
 
@@ -357,9 +355,10 @@ int registers_within(int blocks) {
     return most < MOST ? most / UNIT * UNIT : MOST;
 }
 
+// Whether the compiler places loads of further rows after functions of the
+// first.
 static bool are_late(const KernelCost *k) {
-    enum { VECTOR = 16 };
-    return k->functions && k->loaded > VECTOR;
+    return k->functions && k->loaded > VECTOR_BYTES;
 }
 
 int loaded_at_once(const KernelCost *k, int rows) {
@@ -367,7 +366,7 @@ int loaded_at_once(const KernelCost *k, int rows) {
 }
 
 int row_registers(const KernelCost *k, int rows) {
-    enum { ADDRESSES = 2, FUNCTIONS = 17 };
+    enum { ADDRESSES = 2, FUNCTIONS = 17 }; // as machine code has them
     int loads = k->loaded / (int)sizeof(float);
     return (rows - 1) * (loads + ADDRESSES + (are_late(k) ? FUNCTIONS : 0));
 }

@@ -46,7 +46,7 @@ typedef struct {
     double code;
     int from;      // its first statement
     int in_flight; // bytes that a thread loads in a trip
-    bool functions; // are called in it, such as exp
+    bool functions; // it calls some, such as exp
     int rows;      // that a trip reads; 0: it is no loop over a block's rows
     bool stores; // through a pointer into the arena, which any load may alias:
                  // those of other kernels are parameters with RESTRICT

@@ -464,7 +464,7 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
         if (converts || i != ISSUE_CONVERT)
             spend(w, (Issue)i, n * f->issue[i], level);
     w->loop[level].code += n * f->rare;
-    w->loop[level].functions |= f->kind == PURE && f->issue[ISSUE_SPECIAL] > 0;
+    w->loop[level].functions |= f->function;
     w->temporaries = fmax(w->temporaries, f->temporaries);
     w->cost.waits += f->waits * w->loop[w->depth].last;
     if (is_access(x->name))

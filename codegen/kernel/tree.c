@@ -266,6 +266,7 @@ static const Intrinsic intrinsics[] = {
 #define SHAREDS(n) .issue[ISSUE_SHARED] = n,
 #define CONTROLS(n) .issue[ISSUE_CONTROL] = n,
 #define LANES_OF(argument) .lanes = argument,
+#define FUNCTION .function = true,
 #define RARE(n) .rare = n,
 #define TEMPORARIES(n) .temporaries = n,
 #define WAITS(n) .waits = n,

@@ -93,7 +93,7 @@ typedef struct {
 struct Stmt {
     StmtKind kind;
     NodeId node;      // computed by it, or NO_NODE
-    const char *word; // prefix: "const", "SHARED", "UNROLL_2", "+="
+    const char *word; // prefix: "const", "SHARED", "UNROLL_3", "+="
     const char *type; // "float", "const act *"
     const Expr *name; // name declared, or the target of S_SET
     const Expr *dim[MAX_DIMS];
@@ -200,7 +200,8 @@ Stmts stmts_rewrite(Arena *a, const Stmts *b, ExprMap *map, void *context);
 // ty`.
 bool is_row_loop(const Stmt *s);
 
-// The rows that a thread reads at a time, and the word in front of their loop.
+// The most rows that a thread reads at a time, and the word in front of a loop
+// for each number of them; NULL for one.
 enum { MAX_UNROLLING = 3 };
 extern const char *const unroll_word[MAX_UNROLLING + 1];
 
@@ -217,6 +218,7 @@ typedef struct {
     IntrinsicKind kind;
     double issue[NUM_ISSUES]; // instructions, of each lane
     int lanes;                // the argument that counts lanes; 0: one lane
+    bool function;            // of mathematics: it takes longer than a load
     int rare;                 // instructions off the common path
     int temporaries;          // registers
     double waits;             // of the last block for memory, one after another
@@ -277,13 +279,15 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act);
 // The most registers of a thread with so many resident blocks.
 int registers_within(int blocks);
 
-// Bytes that a thread loads before it waits if it reads so many rows at a time.
-// The compiler places loads of further rows after functions of the first, but
-// for a single load.
+enum { VECTOR_BYTES = 16 }; // of a load
+
+// Bytes that a thread loads before it waits, with so many rows at a time.  If a
+// row calls functions and has several loads, the compiler places half of the
+// loads of each further row after functions of the first.
 int loaded_at_once(const KernelCost *k, int rows);
 
-// The registers of further rows: their loads, addresses, and what functions of
-// rows that are mixed need.
+// The registers of rows at a time that one row does not need: their loads and
+// addresses and, where loads are late, those of functions of two rows at once.
 int row_registers(const KernelCost *k, int rows);
 
 // ---- print ----

@@ -30,9 +30,9 @@ int grid_within(int64_t blocks, int limit) {
 // Blocks: a thread has about one vector, two if a block for each multiprocessor
 // remains, and four if two blocks remain and `vectors` allows; and more where
 // all resident blocks have as many.  A block loads the factors of channels once
-// for all of its rows.  Blocks of several vectors that are a few more than two
-// or three for each multiprocessor become two or three: most multiprocessors
-// would wait for the few.
+// for all of its rows.  A grid of more than two blocks for each multiprocessor,
+// whose threads have several vectors, leaves out blocks that fewer than half of
+// the multiprocessors would have besides.
 static int vector_blocks(const Graph *g, const Type *space, int vectors) {
     int64_t all = divide_up(divide_up(type_count(space), 8), BLOCK_THREADS);
     int64_t blocks = all, processors = g->multiprocessors;

@@ -70,8 +70,8 @@ typedef unsigned Word;
         "{.reg .b64 p, q; .reg .b32 h, n0, n1, n2, n3;" PHILOX_ROUNDS          \
             PHILOX_ROUNDS "}"                                                  \
         : "+r"(c0), "+r"(c1), "+r"(c2), "+r"(c3), "+r"(k0), "+r"(k1))
-// Unrolls a loop two or three times, so that the loads of all turns come before
-// the first is computed.
+// Unrolls a loop two or three times, so that the loads of all turns can come
+// before the first is computed.
 #define UNROLL_2 _Pragma("unroll 2")
 #define UNROLL_3 _Pragma("unroll 3")
 // A loop over the parts of the columns that are this last block's.

@@ -2,6 +2,7 @@
 #include "tests/codegen/suites.h"
 
 #include "codegen/emit.h"
+#include "codegen/kernel/tree.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -51,6 +52,12 @@ START_TEST(facts_say_what_expressions_do) {
     unsigned traits = op_info[_i].traits;
     ck_assert_msg(calls(expr) == !!(traits & MATH), "%s: MATH and \"%s\"",
                   op_info[_i].name, expr);
+    if (traits & MATH && _i != OP_floor) { // which is an instruction
+        char name[32] = "";
+        memcpy(name, expr, strcspn(expr, "("));
+        const Intrinsic *f = intrinsic_find(name);
+        ck_assert_msg(f != NULL && f->function, "%s is no FUNCTION", name);
+    }
     ck_assert_msg((strchr(expr, '/') != NULL) == !!(traits & DIVIDES),
                   "%s: DIVIDES and \"%s\"", op_info[_i].name, expr);
 }
