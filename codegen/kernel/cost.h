@@ -15,15 +15,15 @@ enum {
 // The value of an expression.  It is equal for `run` threads in a row, and
 // repeats every `period` threads.
 typedef struct {
-    double value;       // of thread 0; exact if constant
-    double constancy;   // threads side by side that have one value
-    double period;      // threads after which values repeat
-    double fraction;    // of warps in which a condition holds; < 0: unknown
-    int level;          // the innermost loop in which it changes
-    bool constant;      // the compiler knows it
-    bool real;          // a float
-    bool wide;          // 64 bits
-    bool thread;        // a function of the thread's number alone
+    double value;     // of thread 0; exact if constant
+    double constancy; // threads side by side that have one value
+    double period;    // threads after which values repeat
+    double fraction;  // of warps in which a condition holds; < 0: unknown
+    int level;        // the innermost loop in which it changes
+    bool constant;    // the compiler knows it
+    bool real;        // a float
+    bool wide;        // 64 bits
+    bool thread;      // a function of the thread's number alone
 } Estimate;
 
 // The live range of a variable, from its declaration to its last use.
@@ -44,10 +44,10 @@ typedef struct {
     double trips; // of a warp, in the whole kernel
     double last;  // of a thread of the last block; 0: before it is the last
     double code;
-    int from;      // its first statement
-    int in_flight; // bytes that a thread loads in a trip
+    int from;       // its first statement
+    int in_flight;  // bytes that a thread loads in a trip
     bool functions; // it calls some, such as exp
-    int rows;      // that a trip reads; 0: it is no loop over a block's rows
+    int rows;       // that a trip reads; 0: it is no loop over a block's rows
     bool stores; // through a pointer into the arena, which any load may alias:
                  // those of other kernels are parameters with RESTRICT
 } Loop;
